@@ -37,7 +37,7 @@ def whole(least: int = 0, most: int = MOST_WHOLE) -> Callable[[Any], int]:
 
     def read(value: Any) -> int:
         try:
-            return whole_number(str(value), least, most)
+            return whole_number(value, least, most)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
 
@@ -53,7 +53,7 @@ def number(least: float = 0, most: float = MOST, infinite: bool = False) -> Call
         if infinite and is_infinite(str(value)):
             return float("inf")
         try:
-            return finite_number(str(value), least, most)
+            return finite_number(value, least, most)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
 

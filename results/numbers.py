@@ -17,27 +17,29 @@ _NUMBER = re.compile(
 )
 
 
-def whole_number(text: str, least: int = -MOST_WHOLE, most: int = MOST_WHOLE) -> int:
-    """The whole number that `text` is. Raises ValueError, with what is wanted, for any other text
-    and for a number out of bounds.
+def whole_number(given: str | float, least: int = -MOST_WHOLE, most: int = MOST_WHOLE) -> int:
+    """The whole number that a text is, or a number itself. Raises ValueError, with what is wanted,
+    for anything else and for a number out of bounds.
     """
-    if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
-        raise ValueError(f"{shortened(text)} is no whole number from {least} to {most}")
-    return int(text)
+    value = int(given) if isinstance(given, str) and _WHOLE.fullmatch(given) else given
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{shortened(given)} is no whole number from {least} to {most}")
+    return value
 
 
-def finite_number(text: str, least: float = -MOST, most: float = MOST) -> float:
-    """The number that `text` is. Raises ValueError, with what is wanted, for any other text, for an
-    infinite one and for one out of bounds.
+def finite_number(given: str | float, least: float = -MOST, most: float = MOST) -> float:
+    """The number that a text is, or a number itself. Raises ValueError, with what is wanted, for
+    anything else, for an infinite one and for one out of bounds.
     """
-    if not _NUMBER.fullmatch(text) or not least <= float(text) <= most:
-        raise ValueError(f"{shortened(text)} is no number from {least:g} to {most:g}")
-    return float(text)
+    value = float(given) if isinstance(given, str) and _NUMBER.fullmatch(given) else given
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{shortened(given)} is no number from {least:g} to {most:g}")
+    return float(value)
 
 
-def shortened(text: str, longest: int = 60) -> str:
-    """`text` in quotes, as part of a message of one line."""
-    shown = repr(text)
+def shortened(given: object, longest: int = 60) -> str:
+    """A value as Python writes it, a text in quotes, as part of a message of one line."""
+    shown = repr(given)
     return shown if len(shown) <= longest else f"{shown[:longest]}...'"
 
 

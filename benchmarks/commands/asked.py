@@ -1,30 +1,23 @@
-"""What a command was asked for: tables, a selection of them, a device, a cluster."""
+"""What a command was asked for, checked against what there is: tables, plug-ins, a device, Ray."""
 
 from __future__ import annotations
 
 import functools
 import os
-import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.papers import FIRST
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.spec import PROFILES, PROTOCOLS, Scalar, SpecError, usual_execution
-from results.names import near
-from results.numbers import MOST_WHOLE, shortened, whole_number
+from benchmarks.tables.request import Request, check_device_name
+from benchmarks.tables.spec import SpecError
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
     from benchmarks.tables.selection import Selection
     from federation.training.execution import Execution
-
-
-def choice(option: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise SpecError(f"{option} {value}: no such value; {near(value, known)}")
-    return value
 
 
 def table_names(names: list[str], protocol: str = "paper", planned: bool = False) -> list[str]:
@@ -69,7 +62,7 @@ def some_tables(tables: list[str] | None) -> list[str]:
     return tables
 
 
-def import_plugins(plugins: list[str]) -> None:
+def import_plugins(plugins: Sequence[str]) -> None:
     """Import plug-ins, each in a process of its own first, which alone ends if the file ends it.
 
     Raises SpecError, with its name, for a file that cannot be imported.
@@ -91,69 +84,35 @@ def _imports(entry: registry.MethodEntry, _: object) -> bool:
     return bool(entry.load())
 
 
-def make_selection(
-    profile: str,
-    protocol: str,
-    only: list[str],
-    methods: str,
-    seeds: str,
-    device: str,
-    threads: int,
-    require_real: bool,
-    plugins: list[Path],
-    precision: str = "",
-    compiled: str = "",
-    stacked: int = 1,
-) -> Selection:
-    from benchmarks.tables.selection import Selection, parse_methods, parse_only
-    from federation.training.execution import COMPILE, PRECISIONS, Execution
+def selected(request: Request, tables: Sequence[str]) -> Selection:
+    """What of `tables` a request asks for. Raises SpecError, also if it has settings and the tables
+    are of several papers.
+    """
+    from benchmarks.tables.selection import Selection, parse_methods, typed_settings
 
-    try:
-        numbers = tuple(whole_number(seed.strip(), 0) for seed in seeds.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise SpecError(
-            f"--seeds takes different whole numbers from 0 to {MOST_WHOLE}, separated by commas, as"
-            f" in --seeds 0,1,2; got {shortened(seeds)}"
-        )
-    check_device_name(device)
-    import_plugins([str(path) for path in plugins])  # before anything else is wrong
-    add, drop = parse_methods(methods)
-    usual = usual_execution(profile, device, chosen=bool(precision or compiled))
-    try:
-        execution = Execution(
-            choice("--precision", precision or usual.precision, PRECISIONS),
-            choice("--compile", compiled or usual.compile, COMPILE),
-            stacked,
-        )
-    except ValueError as error:
-        raise SpecError(f"--stacked {stacked}: {error}") from error
+    import_plugins(request.plugins)  # before anything else is wrong
+    add, drop = parse_methods(request.methods)
+    settings = request.settings or {}
+    papers = {paper.key: paper for paper, _ in map(registry.find_table, tables)}
+    if settings and len(papers) > 1:
+        raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
+    paper = next(iter(papers.values()), None)
+    overrides = typed_settings(settings, paper, request.plugins) if paper and settings else ()
     return Selection(
-        profile=choice("--profile", profile, PROFILES),
-        protocol=choice("--protocol", protocol, PROTOCOLS),
-        seeds=numbers,
-        only=parse_only(only),
+        profile=request.profile,
+        protocol=request.protocol,
+        seeds=request.seeds,
+        only=request.only,
         add=add,
         drop=drop,
-        plugins=tuple(str(path) for path in plugins),
-        require_real=require_real,
-        device=device,
-        threads=threads,
-        execution=execution,
+        plugins=request.plugins,
+        require_real=request.require_real,
+        device=request.run_device,
+        threads=request.threads,
+        execution=request.execution,
+        overrides=overrides,
+        may_lose=request.replace,
     )
-
-
-def parse_settings(
-    names: list[str], pairs: list[str], plugins: tuple[str, ...]
-) -> tuple[tuple[str, Scalar], ...]:
-    """The settings of `--set`. Raises SpecError if the tables are of several papers."""
-    from benchmarks.tables.selection import parse_overrides
-
-    papers = {paper.key: paper for paper, _ in map(registry.find_table, names)}
-    if pairs and len(papers) > 1:
-        raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
-    return parse_overrides(pairs, next(iter(papers.values())), plugins)
 
 
 def check_execution(execution: Execution, device: str) -> None:
@@ -179,12 +138,6 @@ def check_execution(execution: Execution, device: str) -> None:
         )
 
 
-def check_device_name(device: str) -> None:
-    """Raise SpecError for what is no device's name."""
-    if not re.fullmatch(r"cuda:[0-9]{1,3}", device, re.ASCII):
-        choice("--device", device, ("cpu", "cuda", "mps"))
-
-
 def check_device(device: str) -> None:
     """Raise SpecError if the run's device is not there. Imports torch, so only for runs that need a
     device.
@@ -205,22 +158,20 @@ def check_device(device: str) -> None:
         raise SpecError("--device mps: this machine has no usable MPS device; use --device cpu")
 
 
-def make_cluster(
-    address: str, cpus: float, gpus: float | None, cache: str, device: str, threads: int
-) -> Cluster | None:
-    """The Ray cluster of the options, or None: then this machine must have the device. Raises
-    SpecError.
+def make_cluster(request: Request) -> Cluster | None:
+    """The Ray cluster that a request asks for, or None: then this machine must have the device.
+    Raises SpecError.
     """
-    if address:
+    if request.ray:
         from benchmarks.running.ray_executor import cluster_of, reach
 
-        cluster = cluster_of(address, cpus, gpus, cache, device, threads)
+        cluster = cluster_of(request)
         reach(cluster)
         return cluster
-    if cpus or gpus is not None or cache:
+    if request.num_cpus or request.num_gpus is not None or request.ray_cache:
         raise SpecError(
             "--num-cpus, --num-gpus and --ray-cache say how Ray runs cells; add --ray local, or a"
             " cluster's address"
         )
-    check_device(device)
+    check_device(request.run_device)
     return None

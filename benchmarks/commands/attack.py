@@ -11,8 +11,9 @@ from rich.table import Table as RichTable
 
 from benchmarks.attacks import targets
 from benchmarks.commands.app import app, console
-from benchmarks.commands.asked import check_device, choice
+from benchmarks.commands.asked import check_device
 from benchmarks.commands.options import RequireReal
+from benchmarks.tables.request import choice
 from benchmarks.tables.spec import SpecError
 from results.command_line import NUMBER, WHOLE, number, path, whole
 from results.files import RUNS, cache_home, check_writable

@@ -9,21 +9,21 @@ from rich.markup import escape
 
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import import_plugins
-from benchmarks.commands.options import Plugins
 from benchmarks.tables import registry
+from benchmarks.tables.request import Request, takes
 from benchmarks.tables.spec import SpecError
 from results.command_line import refuse
 
 
 @app.command("check")
+@takes("plugins")
 def check_method(
+    request: Request,
     method: Annotated[str, typer.Argument(help="a method's name")],
-    plugin: Plugins = None,
 ) -> None:
     """The contract of one method: it learns, repeats, and keeps private data private."""
-    plugins = [str(path) for path in plugin or []]
-    entry = registry.find_method(method, plugins)
-    import_plugins(plugins)
+    entry = registry.find_method(method, request.plugins)
+    import_plugins(request.plugins)
     from benchmarks.contract.promises import CHECKS
     from benchmarks.contract.verdicts import KEPT, judge
     from benchmarks.running.execute import prepare_device

@@ -9,7 +9,7 @@ import typer
 
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import import_plugins
-from benchmarks.commands.options import Plugins
+from benchmarks.tables.request import Request, takes
 from results.command_line import NUMBER, number, path
 from results.files import cache_home, check_output
 from results.zips import MEGABYTES
@@ -43,7 +43,9 @@ def pack_cache(
 
 
 @app.command("unpack")
+@takes("plugins")
 def unpack_cache(
+    request: Request,
     file: Annotated[
         Path,
         typer.Argument(parser=path, metavar="FILE", help="a pack, or a table's .records.jsonl"),
@@ -52,7 +54,6 @@ def unpack_cache(
         float,
         typer.Option(parser=number(), metavar=NUMBER, help="most that a pack may unpack to"),
     ] = MEGABYTES,
-    plugin: Plugins = None,
 ) -> None:
     """Put what a pack holds into the cache ($FEDTABLES_CACHE), or the finished cells of a table,
     so that `reproduce` goes on from another machine's numbers.
@@ -62,8 +63,7 @@ def unpack_cache(
     from benchmarks.running.verify import not_accepted
     from results.pack import packed_records, read_pack, take_records
 
-    plugins = [str(own.resolve()) for own in plugin or []]
-    import_plugins(plugins)
+    import_plugins(request.plugins)
     home = cache_home()
     table = file.suffix == ".jsonl"
     found = take_records(file, home) if table else read_pack(file, home, megabytes)
@@ -73,5 +73,5 @@ def unpack_cache(
         soft_wrap=True,
         markup=False,
     )
-    for reason, count in not_accepted(packed_records(file, cache_home()), plugins).items():
+    for reason, count in not_accepted(packed_records(file, cache_home()), request.plugins).items():
         console.print(f"not in use here, cells: {count}: {reason}", soft_wrap=True, markup=False)

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from benchmarks.commands.app import app, console
-from benchmarks.commands.asked import choice
+from benchmarks.tables.request import choice
 from benchmarks.tables.spec import SpecError
 from results.command_line import NUMBER, WHOLE, number, path, whole
 from results.files import RUNS

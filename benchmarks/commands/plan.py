@@ -10,34 +10,20 @@ import typer
 from rich.markup import escape
 
 from benchmarks.commands.app import app, console, errors
-from benchmarks.commands.asked import make_selection, parse_settings, table_names
-from benchmarks.commands.options import (
-    Jobs,
-    Methods,
-    Only,
-    Override,
-    Plugins,
-    Profile,
-    Protocol,
-    Seeds,
-    Tables,
-)
+from benchmarks.commands.asked import selected, table_names
+from benchmarks.commands.options import Tables
 from benchmarks.tables import bandwidth, registry
+from benchmarks.tables.request import Request, takes
 from benchmarks.tables.spec import ON_CUDA, SpecError
 from results.command_line import number, path
 from results.files import check_output, write_atomic
 
 
 @app.command("plan")
+@takes("profile", "protocol", "only", "methods", "seeds", "settings", "plugins", "jobs")
 def plan_tables(
+    request: Request,
     tables: Tables = None,
-    profile: Profile = "smoke",
-    protocol: Protocol = "paper",
-    only: Only = None,
-    methods: Methods = "",
-    seeds: Seeds = "0",
-    plugin: Plugins = None,
-    override: Override = None,
     link: Annotated[
         float | None,
         typer.Option(
@@ -55,7 +41,6 @@ def plan_tables(
             help="GPUs whose hours are estimated, or files that benchmarks.speed.cuda wrote",
         ),
     ] = "h100,a100",
-    jobs: Jobs = 0,
     limit: Annotated[
         float | None,
         typer.Option(
@@ -91,6 +76,7 @@ def plan_tables(
     )
     from benchmarks.running.gpus import find_gpus
 
+    profile, protocol = request.profile, request.protocol
     if link == 0:
         raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
     if limit is not None and (not tables or profile in ON_CUDA):
@@ -100,24 +86,18 @@ def plan_tables(
     gpus = find_gpus(gpu)
     names = table_names(tables or _papers(protocol), protocol, planned=bool(tables))
     runnable = [name for name in names if registry.all_tables().get(name) is not None]
-    selection = make_selection(
-        profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or []
-    )
-    if runnable:
-        selection = replace(
-            selection, overrides=parse_settings(runnable, override or [], selection.plugins)
-        )
-    elif override or methods:
+    if not runnable and (request.settings or request.methods):
         raise SpecError(
             f"--set and --methods change runs, and {', '.join(names)} has no runner yet"
         )
+    selection = selected(replace(request, device="cpu"), runnable)
     plans = make_plans(runnable, selection, errors)
     here = speed_here(plans[hours.SUITE])
     for name in names if tables else ():
         if name in plans:
             print_plan(console, name, plans[name], selection, gpus, here, link)
             if profile not in ON_CUDA:
-                print_rows(console, name, selection, here, jobs, limit)
+                print_rows(console, name, selection, here, request.jobs, limit)
         else:
             console.print(
                 f"{name} has no runner yet; its bytes at the paper's scale can be computed all the"

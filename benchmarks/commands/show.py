@@ -10,24 +10,17 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks.commands.app import app, console
-from benchmarks.commands.asked import choice
-from benchmarks.commands.options import Profile, Protocol
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.spec import PROFILES, PROTOCOLS
+from benchmarks.tables.request import Request, takes
 from results import published
 
 
 @app.command("show")
-def show_table(
-    table: Annotated[str, typer.Argument(help="paper/table")],
-    profile: Profile = "smoke",
-    protocol: Protocol = "paper",
-) -> None:
+@takes("profile", "protocol")
+def show_table(request: Request, table: Annotated[str, typer.Argument(help="paper/table")]) -> None:
     """Published numbers of a table, and its protocol card with every setting's source."""
     from benchmarks.tables import cards
 
-    choice("--profile", profile, PROFILES)
-    choice("--protocol", protocol, PROTOCOLS)
     if table not in registry.all_tables():
         registry.find_table(table)
     cells = published.published_table(table)
@@ -55,7 +48,7 @@ def show_table(
             )
     spec = registry.all_tables()[table]
     if spec is not None:
-        card = cards.terminal(registry.papers()[paper], spec, profile, protocol)
+        card = cards.terminal(registry.papers()[paper], spec, request.profile, request.protocol)
         console.print(card if fits(card) else cards.listed(card))
         for line in cards.table_settings(spec):
             console.print(escape(line))

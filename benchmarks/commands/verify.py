@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import check_device, import_plugins
-from benchmarks.commands.options import Jobs, Plugins
+from benchmarks.tables.request import Request, takes
 from results.command_line import WHOLE, number, path, whole
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @app.command("verify")
+@takes("jobs", "plugins")
 def verify_results(
+    request: Request,
     results: Annotated[
         Path,
         typer.Argument(
@@ -45,8 +47,6 @@ def verify_results(
     present: Annotated[
         bool, typer.Option("--present", help="draw among cells whose data are here")
     ] = False,
-    jobs: Jobs = 0,
-    plugin: Plugins = None,
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
     from benchmarks.publish.progress import Live
@@ -54,8 +54,7 @@ def verify_results(
     from benchmarks.running import verify as verifying
     from benchmarks.running.events import Context
 
-    plugins = [str(file.resolve()) for file in plugin or []]
-    import_plugins(plugins)
+    import_plugins(request.plugins)
     records = verifying.finished_records(results, within, present)
     pinned = verifying.pinned_tables(results)
     if pinned:
@@ -63,7 +62,7 @@ def verify_results(
             f"as of their commits, and not drawn: {escape(', '.join(pinned))}", soft_wrap=True
         )
     chosen = verifying.draw(records, cells, seed)
-    workers = jobs or min(
+    workers = request.jobs or min(
         machine.default_jobs(record.machine.get("device", "cpu")) for record in chosen
     )
     console.print(
@@ -76,7 +75,7 @@ def verify_results(
     ):
         context = Context(folder, 0.0, *machine.git_commit())
         verdicts = verifying.verify_records(
-            chosen, plugins, workers, context, live.show, check_device
+            chosen, request.plugins, workers, context, live.show, check_device
         )
     table = RichTable(
         "cell",

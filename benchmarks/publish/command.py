@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry, sweep
-from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import listed
 from benchmarks.tables.spec import usual_device, usual_execution
 from federation.training.execution import DEFAULT
@@ -56,7 +54,7 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
         ("--stacked", str(execution.stacked), str(usual.stacked)),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
         *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
-        *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),
+        *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.kept.left),
     )
     for option, value, unsaid in chosen:
         words += [option, value] if value != unsaid else []
@@ -73,7 +71,7 @@ def _only(
     """The values of rows and of the columns' keys that there are records of, where that is not
     all but those that are dropped; in one text where that means them.
     """
-    cells = expand(run.paper, run.table, replace(run.whole, drop=dropped), skip_unusable=True)
+    cells = [cell for cell in run.kept.cells if not {cell.row, cell.method} & {*dropped}]
     there, whole = (
         [{**parse_column(one.column), "row": one.row} for one in several]
         for several in (records, cells)

@@ -55,7 +55,7 @@ def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
         ),
         *(
             f"{row.title}: as an earlier command left it, for its plug-in was not given"
-            for row in run.left
+            for row in run.kept.left
         ),
     ]
     card = cards.markdown(run.paper, run.table, run.selection, methods_of(run, records))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -21,6 +20,7 @@ from results.names import printable
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
+    from benchmarks.tables.request import Request
     from benchmarks.tables.selection import Selection
     from benchmarks.tables.spec import Paper, Table
 
@@ -29,30 +29,25 @@ def regenerate(
     console: Console,
     tables: Iterable[tuple[Paper, Table]],
     selection: Selection,
-    jobs: int,
-    fresh: bool,
-    results: Path,
+    request: Request,
     cluster: Cluster | None = None,
-    plain: bool = False,
-    minutes: float = 0,
     log: runner.Log | None = None,
     remarks: Sequence[str] = (),
 ) -> list[runner.TableRun]:
-    """Run the cells of `tables` that are not finished, for at most `minutes` if that is not 0, and
-    write and print each table that has any, with pictures without title and provenance if `plain`.
-    `remarks` are printed first, and `log` is told what the cells show while they run; what it
-    raises ends the run.
+    """Run the cells of `tables` that are not finished, as the request says, and write and print
+    each table that has any. `remarks` are printed first, and `log` is told what the cells show
+    while they run; what it raises ends the run.
 
     A cell that fails ends nothing; its record says why. Raises SpecError, DataError or ResultsError
-    before anything runs, if the tables cannot be run as selected or `results` cannot be written.
+    before anything runs, if the tables cannot be run as selected or files cannot be written.
     """
-    deadline = Deadline.after(minutes)
+    deadline = Deadline.after(request.minutes)
     device, profile = selection.device, selection.profile
-    runs = runner.prepare(tables, selection, results)
+    runs = runner.prepare(tables, selection, request.results)
     nobody = unread([cell for run in runs for cell in run.cells], selection.overrides)
     for remark in (*remarks, *(f"--set {name}: {UNREAD}" for name in nobody)):
         console.print(escape(remark), soft_wrap=True)
-    progress = runner.take_finished(runs, fresh)
+    progress = runner.take_finished(runs, request.fresh)
     for reason, count in progress.reasons.items():
         cells = "1 cell" if count == 1 else f"{count} cells"
         console.print(f"{cells} to compute again: {reason}", markup=False, soft_wrap=True)
@@ -61,7 +56,7 @@ def regenerate(
         from benchmarks.running.trial import check_cells
 
         check_cells(runner.unfinished(runs))
-    workers = jobs or machine.default_jobs(device)
+    workers = request.jobs or machine.default_jobs(device)
     where = (
         f"workers: {min(workers, todo)}"
         if cluster is None
@@ -76,8 +71,8 @@ def regenerate(
         with contextlib.suppress(OutOfTimeError), Live(console, todo) as live:
             runner.execute(
                 runs,
-                jobs if cluster else workers,
-                fresh,
+                request.jobs if cluster else workers,
+                request.fresh,
                 live.show,
                 cluster,
                 log,
@@ -86,7 +81,7 @@ def regenerate(
     judge_plugins(console, runs)
     for run in (run for run in runs if run.records):
         with run.files.locked():
-            print_table(console, run, plain)
+            print_table(console, run, request.plain)
         if profile != "paper":
             methods = methods_of(run, list(run.records.values()))
             text = cards.reduced(run.paper, run.table, profile, methods)

@@ -28,6 +28,7 @@ from benchmarks.running.events import Context, Event, alone_for_memory, failed
 from benchmarks.running.machine import default_jobs
 from benchmarks.running.stage_server import StageServer
 from benchmarks.tables.cells import Cell
+from benchmarks.tables.request import Request
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from federation.caching.events import StageEvent
@@ -90,15 +91,15 @@ class Cluster:
     stages through Ray."""
 
 
-def cluster_of(
-    address: str, cpus: float, gpus: float | None, cache: str, device: str, threads: int
-) -> Cluster:
-    """The cluster of the command line's options; 0 processors mean as many as threads, None GPUs
-    one on CUDA.
+def cluster_of(request: Request) -> Cluster:
+    """The cluster that a request names; 0 processors mean as many as threads, None GPUs one on
+    CUDA.
 
     A cluster's cache is fetched unless it is said to be shared, for its nodes need not have a
     folder in common. Raises SpecError for what fits no cluster.
     """
+    address, device, cache = request.ray, request.run_device, request.ray_cache
+    cpus, gpus = request.num_cpus, request.num_gpus
     if "://" in address:
         raise SpecError(
             f"--ray {address}: Ray's client protocol is not used; give the command on a node of the"
@@ -117,9 +118,9 @@ def cluster_of(
             "a part of one, or a whole number of them" if on_cuda else f"none on --device {device}"
         )
         raise SpecError(f"--num-gpus {gpus:g}: a cell takes {wanted}")
-    if cpus < 0:
-        raise SpecError(f"--num-cpus {cpus:g}: a cell takes 0 (as many as threads) or more")
-    return Cluster(address, cpus or threads, gpus, cache or (SHARED if address == LOCAL else FETCH))
+    return Cluster(
+        address, cpus or request.threads, gpus, cache or (SHARED if address == LOCAL else FETCH)
+    )
 
 
 class _Calls:

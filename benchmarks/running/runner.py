@@ -5,9 +5,10 @@ written.
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from benchmarks.running.deadline import NEVER, Deadline
+from benchmarks.running.kept import Kept
 from benchmarks.running.machine import git_commit
-from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.derived import with_derived
-from benchmarks.tables.selection import Selection, table_rows
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import TESTED_ON, Paper, Row, Table
 from reports.kinds.kind import find_kind
 from results import published
@@ -53,121 +54,38 @@ class TableRun:
     """By row of a plug-in, what promises of a method it breaks."""
     before: frozenset[str] | None = None
     """The cells that the table's files had when the command began; None if nobody has looked."""
+    others: dict[str, list[Record]] = field(default_factory=dict)
+    """By table, the finished records that this command has read for claims on several tables. Runs
+    of one command share it."""
 
     @property
     def name(self) -> str:
         return f"{self.paper.key}/{self.table.key}"
 
-    @property
-    def whole(self) -> Selection:
-        """The selection of all that the table's files hold."""
-        return covering(self.table, self.selection, self.files.listed_cells().values())
+    @functools.cached_property
+    def kept(self) -> Kept:
+        """What earlier commands have left in the table's files, as of the last reading."""
+        return self.read_kept()
+
+    def read_kept(self) -> Kept:
+        """Read the files anew: another command may have written them."""
+        self.kept = Kept.of(self.paper, self.table, self.selection, self.files)
+        return self.kept
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows that the table's files may have: its own with `--methods` applied, and those of
-        earlier commands.
-        """
-        return (*table_rows(self.table, self.whole), *self.left)
-
-    @property
-    def left(self) -> tuple[Row, ...]:
-        """Rows of earlier commands with plug-ins that this one is not given, titled as in the
-        table's layout.
-        """
-        if self.selection.may_lose:
-            return ()
-        known = {row.key for row in table_rows(self.table, self.whole)}
-        keys = dict.fromkeys(
-            r.row for r in self.files.listed_cells().values() if r.row not in known
-        )
-        titles, oracles = self.files.titles() if keys else ({}, frozenset())
-        return tuple(Row(key, key, titles.get(key, key), key in oracles) for key in keys)
+        """The rows that the table's files may have."""
+        return self.kept.rows
 
     def all_records(self) -> list[Record]:
         """Records of this command, and of earlier ones into the same folder, in print order.
 
         So a table can be filled column by column with `--only`, and seed by seed.
         """
-        earlier = finished_records(self.paper, self.table, self.selection, self.files, self.before)
-        merged = {**{r.cell: r for r in earlier}, **self.records}
-        order = {
-            cell.key: n for n, cell in enumerate(expand(self.paper, self.table, self.whole, True))
-        }
+        merged = {**{r.cell: r for r in self.kept.finished(self.before)}, **self.records}
+        order = {cell.key: n for n, cell in enumerate(self.kept.cells)}
         judged = [replace(r, contract=self.broken.get(r.row, r.contract)) for r in merged.values()]
         return sorted(judged, key=lambda record: order.get(record.cell, len(order)))
-
-    def lost(self, records: Iterable[Record | Cell]) -> list[str]:
-        """What the table's files have and `records` do not: `row column seed`, or a row alone that
-        the CSV has and no record; nothing if the files may lose it.
-        """
-        if self.selection.may_lose:
-            return []
-        places = {(r.row, r.column, r.seed) for r in records}
-        rows = {row for row, _, _ in places}
-        missing = [
-            f"{r.row} {r.column} seed {r.seed}"
-            for r in self.files.listed_cells().values()
-            if (r.row, r.column, r.seed) not in places
-        ]
-        return missing or [row for row in self.files.listed_rows() if row not in rows]
-
-
-def covering(table: Table, selection: Selection, listed: Iterable[Record]) -> Selection:
-    """The selection of all cells that a command with `selection` finds or computes, and that its
-    files have had: without `--only`, with the seeds and rows that are listed, unless the files may
-    lose them.
-    """
-    whole = replace(selection, only=None)
-    if selection.may_lose:
-        return whole
-    seeds = {record.seed for record in listed}
-    printed = {row.key for row in table.rows}
-    known = {row.key for row in table.offered} | registry.methods(selection.plugins).keys()
-    added = (r.row for r in listed if r.row not in printed and r.row in known)
-    return replace(
-        whole,
-        seeds=whole.seeds if seeds <= set(whole.seeds) else tuple(sorted({*whole.seeds, *seeds})),
-        add=tuple(dict.fromkeys([*whole.add, *added])),
-        drop=(),
-    )
-
-
-def finished_records(
-    paper: Paper,
-    table: Table,
-    selection: Selection,
-    files: TableFiles,
-    before: Container[str] | None = None,
-) -> list[Record]:
-    """Records of the cells that a table's folder names: from the cache, if the present code stands
-    by them, or failed. Those of plug-ins that are not given are as they were left.
-
-    If `before` are the cells that the folder had when the command began, others that are there now
-    are what another command has left meanwhile: they need not be in this one's cache.
-    `selection.only` is not applied.
-    """
-    cache, listed = CellCache(), files.listed_cells()
-
-    def kept(old: Record, code: str) -> Record | None:
-        record, _ = cache.get(old.cell, code)
-        meanwhile = before is not None and old.cell not in before and old.code == code
-        # A failure has no number to doubt, and must not vanish.
-        return old if record is None and (meanwhile or old.status != OK) else record
-
-    if not listed or (selection.protocol == "released" and not table.released):
-        return []
-    records: list[Record | None] = []
-    whole = covering(table, selection, listed.values())
-    for cell in expand(paper, table, whole, skip_unusable=True):
-        if cell.key in listed:
-            records.append(kept(listed[cell.key], cell.code))
-    known = {row.key for row in table_rows(table, whole)}
-    for old in listed.values() if not selection.may_lose else ():
-        if old.row not in known:
-            record = kept(old, old.code)
-            records.append(record and replace(record, contract=old.contract))
-    return [record for record in records if record is not None]
 
 
 @dataclass
@@ -187,14 +105,16 @@ def prepare(
     wrong with them.
     """
     runs = []
+    others: dict[str, list[Record]] = {}
     for paper, table in tables:
         files = TableFiles(
             results, selection.profile, f"{paper.key}/{table.key}", selection.variant
         )
-        runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
+        cells = expand(paper, table, selection)
+        runs.append(TableRun(paper, table, selection, cells, files, others=others))
     for run in runs:
         run.files.check_writable()
-        run.before = frozenset(run.files.listed_cells())
+        run.before = frozenset(run.kept.listed)
         check_kept(run)
     # Damaged records and printed numbers are told before hours of work, those of tables that claims
     # look at too.
@@ -204,19 +124,18 @@ def prepare(
             name = f"{paper.key}/{table.key}"
             published.published_table(name)
             TableFiles(results, selection.profile, name, selection.variant).listed_cells()
-    cells = [cell for run in runs for cell in run.cells]
-    if selection.overrides or any(cell.is_private for cell in cells):
+    every = [cell for run in runs for cell in run.cells]
+    if selection.overrides or any(cell.is_private for cell in every):
         from benchmarks.running.trial import try_settings
 
-        try_settings([(run.paper, run.table) for run in runs], cells, selection)
+        try_settings([(run.paper, run.table) for run in runs], every, selection)
     check_writable(cache_home())
     return runs
 
 
 def check_kept(run: TableRun) -> None:
     """Raise ResultsError if the table's files would lose what they have."""
-    earlier = finished_records(run.paper, run.table, run.selection, run.files)
-    lost = run.lost([*earlier, *run.cells])
+    lost = run.kept.lost([*run.kept.finished(), *run.cells])
     if lost:
         raise ResultsError(
             f"{run.files.path('csv')} would lose {_several(lost)}, which this command neither"
@@ -351,8 +270,9 @@ def write_table(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
     Whoever calls it has locked the files, so that of two commands on one table the last to write
     has the cells of both.
     """
+    run.read_kept()
     records = run.all_records()
-    if lost := run.lost(records):
+    if lost := run.kept.lost(records):
         raise ResultsError(
             f"{run.files.path('csv')} is left as it was, with {_several(lost)}: what was run is"
             " kept, and the same command goes on from there"
@@ -361,5 +281,6 @@ def write_table(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
     whole = with_derived(records, run.table.derived)
     lines = summarise(kind.completed(whole, run.table.metrics))
     run.files.write_records(records)
+    run.others.pop(run.table.key, None)
     write_csv(run.files.path("csv"), lines)
     return lines, records

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.tables.selection import listed
+from benchmarks.tables.selection import Texts, listed
 from benchmarks.tables.spec import SpecError
 from metrics.names import BANDWIDTH
 from results import published
@@ -159,7 +159,7 @@ def _accounts_of(paper: str) -> dict[str, tuple[Account, ...]]:
     return of_tables
 
 
-def chosen(table_accounts: Sequence[Account], only: Mapping[str, str]) -> tuple[Account, ...]:
+def chosen(table_accounts: Sequence[Account], only: Mapping[str, Texts]) -> tuple[Account, ...]:
     """The accounts of the rows that `--only row=...` names. Raises SpecError for another key or an
     unknown row.
     """

@@ -15,8 +15,8 @@ from results.files import digest
 from results.names import near, printable
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, shortened, whole_number
 
-EITHER = "|"
-"""Between the texts of one option that is given several times."""
+Texts = str | Sequence[str]
+"""One text, or several."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Selection:
     profile: str = "smoke"
     protocol: str = "paper"
     seeds: tuple[int, ...] = (0,)
-    only: Mapping[str, str] | None = None
+    only: Mapping[str, Texts] | None = None
     add: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
@@ -49,21 +49,16 @@ class Selection:
         return ".".join(part for part in (protocol, overridden, self.execution.label) if part)
 
 
-def parse_overrides(
-    pairs: Iterable[str], paper: Paper, plugins: Sequence[str] = ()
+def typed_settings(
+    given: Mapping[str, Scalar], paper: Paper, plugins: Sequence[str] = ()
 ) -> tuple[tuple[str, Scalar], ...]:
-    """`["local.epochs=2"]` as settings of `paper`, or fields of methods.
+    """`{"local.epochs": 2}`, or texts of values, as settings of `paper`, or fields of methods.
 
     Raises SpecError for an unknown one or a value of another kind.
     """
     known = _known_values(paper)
     overrides: dict[str, Scalar] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not text:
-            raise SpecError(
-                f"--set takes setting=value, for example --set local.epochs=2; got {pair!r}"
-            )
+    for name, value in given.items():
         method = name.partition(".")[0]
         if method in registry.methods(plugins):
             for parameter in dataclasses.fields(registry.find_method(method, plugins).load()):
@@ -71,9 +66,9 @@ def parse_overrides(
         if name not in known:
             raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
         try:
-            overrides[name] = _parse_like(known[name], text)
+            overrides[name] = _typed_like(known[name], value)
         except ValueError as error:
-            raise SpecError(f"--set {name}={text}: it is {error}") from None
+            raise SpecError(f"--set {name}={value}: it is {error}") from None
     return tuple(sorted(overrides.items()))
 
 
@@ -94,55 +89,40 @@ def _known_values(paper: Paper) -> dict[str, list[Any]]:
     return known
 
 
-def _parse_like(known: Sequence[Any], text: str) -> Scalar:
-    """`text` as a value of the kind of those that are known, the first above all: infinite or
-    below 0 only where one of them is. Raises ValueError with what is wanted.
+def _typed_like(known: Sequence[Any], given: Scalar) -> Scalar:
+    """What is given, or its text, as a value of the kind of those that are known, the first above
+    all: infinite or below 0 only where one of them is. Raises ValueError with what is wanted.
     """
     example = known[0]
     if isinstance(example, bool):
-        if text not in ("true", "false"):
+        if not isinstance(given, bool) and given not in ("true", "false"):
             raise ValueError("true or false")
-        return text == "true"
+        return given is True or given == "true"
     if isinstance(example, str):
-        if not text.isprintable():
+        if not str(given).isprintable():
             raise ValueError("a text without control characters")
-        return text
+        return str(given)
     numbers = [value for value in known if isinstance(value, int | float)]
     signed = any(value < 0 for value in numbers)
     least = "" if signed else " from 0"
     if isinstance(example, int):
         try:
-            return whole_number(text, -MOST_WHOLE if signed else 0)
+            return whole_number(given, -MOST_WHOLE if signed else 0)
         except ValueError:
             raise ValueError(f"a whole number{least}, at most {MOST_WHOLE}") from None
-    if math.inf in numbers and is_infinite(text):
+    if math.inf in numbers and is_infinite(str(given)):
         return math.inf
     try:
-        return finite_number(text, -MOST if signed else 0)
+        return finite_number(given, -MOST if signed else 0)
     except ValueError:
         raise ValueError(f"a number{least}, at most {MOST:g}") from None
 
 
-def parse_only(pairs: Iterable[str]) -> dict[str, str]:
-    """`["dataset=mnist", "row=global-dlad"]` as a mapping. Raises SpecError for anything but
-    key=value.
+def listed(texts: Texts, known: Collection[str]) -> list[str]:
+    """The values that texts mean, each one or several as `a,b`: what is one of the `known` ones as
+    it stands is that one, as `train=b,f,i` is where three sites train together.
     """
-    only: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key or not value:
-            raise SpecError(
-                f"--only takes key=value, for example --only dataset=mnist; got {pair!r}"
-            )
-        only[key] = f"{only[key]}{EITHER}{value}" if key in only else value
-    return only
-
-
-def listed(text: str, known: Collection[str]) -> list[str]:
-    """The values that an option's text means, one or several as `a,b`: what is one of the `known`
-    ones as it stands is that one, as `train=b,f,i` is where three sites train together.
-    """
-    parts = text.split(EITHER)
+    parts = (texts,) if isinstance(texts, str) else texts
     return [value for part in parts for value in ([part] if part in known else part.split(","))]
 
 
@@ -214,7 +194,7 @@ def _spelled(value: str, known: Iterable[str]) -> str:
 
 
 def wanted_values(
-    table: Table, rows: Sequence[Row], only: Mapping[str, str]
+    table: Table, rows: Sequence[Row], only: Mapping[str, Texts]
 ) -> dict[str, list[str]]:
     """By key the values that `--only` names. Raises SpecError for a key or a value that the table
     does not have.

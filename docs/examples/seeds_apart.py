@@ -19,7 +19,8 @@ from rich.console import Console
 
 from benchmarks.publish.regeneration import regenerate
 from benchmarks.tables import registry
-from benchmarks.tables.selection import Selection, parse_overrides
+from benchmarks.tables.request import Request, read_settings
+from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import Paper, Table
 from federation.training.execution import Execution
 
@@ -38,9 +39,7 @@ def runs(
         Console(quiet=True),
         [(paper, replace(whole, seed_axes=tuple(axes)))],
         selection,
-        jobs=1,
-        fresh=True,
-        results=folder,
+        Request(jobs=1, fresh=True, results=folder),
         log=lambda *point: points.append(point),
     )
     found = []
@@ -67,7 +66,7 @@ def main(arguments: Sequence[str]) -> None:
     selection = Selection(
         profile,
         only={"row": rows},
-        overrides=parse_overrides([word for word in words if "=" in word], table[0]),
+        overrides=typed_settings(read_settings([word for word in words if "=" in word]), table[0]),
         execution=Execution("bf16" if profile == "cpu" else "fp32"),
     )
     seeds = [int(word) for word in words if "=" not in word]

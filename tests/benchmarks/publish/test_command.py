@@ -54,8 +54,8 @@ def test_it_has_the_options_of_a_selection(tmp_path, selection, options):
     [
         ("b,f", ["train=b,f"]),
         ("b,f,i", ["train=b,f,i"]),
-        ("b|f|i", ["train=b", "train=f", "train=i"]),
-        ("b|b,f,i", ["train=b", "train=b,f,i"]),
+        (("b", "f", "i"), ["train=b", "train=f", "train=i"]),
+        (("b", "b,f,i"), ["train=b", "train=b,f,i"]),
     ],
 )
 def test_it_tells_a_value_with_commas_from_a_list(tmp_path, trains, texts):

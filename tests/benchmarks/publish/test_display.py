@@ -15,7 +15,8 @@ from rich.console import Console
 from benchmarks.publish import display
 from benchmarks.publish.display import draw, made_table, print_table
 from benchmarks.publish.layout import layout_of
-from benchmarks.running.runner import TableRun, finished_records
+from benchmarks.running.kept import Kept
+from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cards import reduced, settings_of, table_settings
 from benchmarks.tables.cells import expand
@@ -257,4 +258,4 @@ def test_an_earlier_released_table_in_the_folder_does_not_break_the_claims_of_an
     paper, table6 = registry.find_table("fediod/table6")
     files = TableFiles(tmp_path, "smoke", "fediod/table6", "released")
     files.write_records([record("gan=avg", ())])
-    assert finished_records(paper, table6, Selection(protocol="released"), files) == []
+    assert Kept.of(paper, table6, Selection(protocol="released"), files).finished() == []

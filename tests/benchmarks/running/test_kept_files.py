@@ -166,7 +166,7 @@ def test_a_row_of_a_plug_in_stays_where_a_command_is_not_given_it(tmp_path):
     # It breaks the contract as it did.
     lines = read_csv(next(folder.rglob("table2.csv")))
     assert set(lines.loc[lines["contract"] != "", "row"]) == {"my-own"}
-    assert [row.key for row in run.left] == ["my-own"]
+    assert [row.key for row in run.kept.left] == ["my-own"]
     words = command_of(run, run.all_records()).split()
     assert words[words.index("--plugin") + 1] == "my_own.py"
 

@@ -9,7 +9,8 @@ import pytest
 from benchmarks.running.trial import check_cells, try_settings
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand, unread
-from benchmarks.tables.selection import Selection, parse_overrides
+from benchmarks.tables.request import read_settings
+from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import SpecError
 
 TABLE = registry.find_table("dlad/table2")
@@ -18,7 +19,7 @@ COLUMN = {"dataset": "mnist", "distribution": "niid1"}
 
 def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
     """The settings that are not read."""
-    overrides = parse_overrides(pairs, TABLE[0])
+    overrides = typed_settings(read_settings(pairs), TABLE[0])
     selection = Selection(only={**COLUMN, "row": rows}, overrides=overrides)
     cells = expand(*TABLE, selection)
     try_settings([TABLE], cells, selection)
@@ -60,10 +61,10 @@ def test_settings_that_no_row_reads_are_known():
 
 def test_a_setting_of_a_row_that_was_left_out_is_tried_with_the_others_of_that_row():
     table = registry.find_table("fedsa/table1")
-    overrides = parse_overrides(["meta-pseudo-labels.steps=150"], table[0])  # 1,048,576 in print
+    overrides = typed_settings({"meta-pseudo-labels.steps": 150}, table[0])  # 1,048,576 in print
     narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
     try_settings([table], expand(*table, narrow), narrow)
-    overrides = parse_overrides(["meta-pseudo-labels.steps=1"], table[0])
+    overrides = typed_settings({"meta-pseudo-labels.steps": 1}, table[0])
     narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
     with pytest.raises(SpecError, match=r"--set meta-pseudo-labels\.steps=1: .* of 1 steps"):
         try_settings([table], expand(*table, narrow), narrow)
@@ -73,7 +74,7 @@ def test_a_setting_of_a_row_that_was_left_out_is_tried_with_the_others_of_that_r
 @pytest.mark.parametrize("name", ["local.epochs", "local.lr", "fedavg.rounds", "fedprox.mu"])
 def test_infinite_negative_and_astronomic_numbers_are_no_settings(name, value):
     with pytest.raises(SpecError, match=f"--set {name}=.*number from 0, at most"):
-        parse_overrides([f"{name}={value}"], TABLE[0])
+        typed_settings(read_settings([f"{name}={value}"]), TABLE[0])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_infinite_negative_and_astronomic_numbers_are_no_settings(name, value):
 def test_so_is_what_only_other_papers_or_tables_set(pair, message):
     """The last two are read by an attack's table alone."""
     table = registry.find_table("fediod/table1")
-    overrides = parse_overrides([pair], table[0])
+    overrides = typed_settings(read_settings([pair]), table[0])
     only = {"dataset": "cifar10", "alpha": "1", "row": "fedavg"}
     selection = Selection(only=only, overrides=overrides)
     with pytest.raises(SpecError, match=message):

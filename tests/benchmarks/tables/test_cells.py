@@ -11,7 +11,8 @@ import pytest
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
-from benchmarks.tables.selection import Selection, parse_only, parse_overrides
+from benchmarks.tables.request import read_only, read_settings
+from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import PROFILES, SpecError
 from federation.training.execution import Execution
 from models import weight_files
@@ -27,8 +28,8 @@ def test_a_table_has_a_cell_for_every_printed_number_and_seed(table2):
 
 
 def test_only_keeps_what_it_names_and_repeated_keys_are_united(table2):
-    only = parse_only(["dataset=mnist", "dataset=cifar10", "row=global-dlad"])
-    assert only == {"dataset": "mnist|cifar10", "row": "global-dlad"}
+    only = read_only(["dataset=mnist", "dataset=cifar10", "row=global-dlad"])
+    assert only == {"dataset": ("mnist", "cifar10"), "row": ("global-dlad",)}
     found = expand(*table2, Selection(only=only))
     assert len(found) == 8
     assert {cell.row for cell in found} == {"global-dlad"}
@@ -38,7 +39,7 @@ def test_a_value_with_commas_is_itself_and_not_a_list():
     table = registry.find_table("fedad/table7")
 
     def trains(*pairs):
-        found = expand(*table, Selection(only=parse_only([*pairs, "test=b", "modality=t1"])))
+        found = expand(*table, Selection(only=read_only([*pairs, "test=b", "modality=t1"])))
         return {cell.column.split()[0] for cell in found}
 
     assert trains("train=b,f,i") == {"train=b,f,i"}
@@ -174,7 +175,7 @@ def test_the_smoke_profile_never_measures_with_a_file_of_the_users(monkeypatch):
 
 
 def test_a_field_that_is_set_reaches_the_cells_of_its_method_alone(table1):
-    overrides = parse_overrides(["dlad.temperature=3"], table1[0])
+    overrides = typed_settings(read_settings(["dlad.temperature=3"]), table1[0])
     only = {"dataset": "cifar10", "alpha": "1"}
     plain, changed = (
         {
@@ -226,7 +227,7 @@ def test_cells_run_in_another_way_are_cells_of_their_own_with_the_same_settings(
 
 
 def test_set_public_name_leaves_methods_without_public_images_alone(table1):
-    own = parse_overrides(["public.name=cinic10"], table1[0])
+    own = typed_settings(read_settings(["public.name=cinic10"]), table1[0])
     assert {
         c.public for c in expand(*table1, Selection(only={"row": "fediod"}, overrides=own))
     } == {None}

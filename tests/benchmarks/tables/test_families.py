@@ -14,7 +14,8 @@ from benchmarks.running.execute import run_cell
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
-from benchmarks.tables.selection import Selection, parse_overrides
+from benchmarks.tables.request import read_settings
+from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, SpecError, Table
 from results.record import OK
 from tests.docs.adding import DERIVED
@@ -161,7 +162,7 @@ def test_a_setting_of_its_own_goes_before_that_of_the_family(damped):
             Selection(
                 add=("damped",),
                 plugins=(damped,),
-                overrides=parse_overrides(pairs, paper, [damped]),
+                overrides=typed_settings(read_settings(pairs), paper, [damped]),
             ),
         )
         own, fedavg = found["damped", column], found["fedavg", column]
@@ -199,7 +200,7 @@ def test_a_method_of_its_own_has_the_tables_plans_and_its_own_defaults(written):
 def test_a_public_set_can_be_given_to_a_method_whose_family_has_none(damped):
     paper, _ = registry.find_table("fediod/table1")
     selection = Selection(add=("damped",), plugins=(damped,))
-    given = replace(selection, overrides=parse_overrides(["public.name=cifar100"], paper))
+    given = replace(selection, overrides=typed_settings({"public.name": "cifar100"}, paper))
     column = "dataset=cifar10 alpha=1"
     assert configs("fediod/table1", selection)["damped", column]["public.name"] == ""
     found = configs("fediod/table1", given)

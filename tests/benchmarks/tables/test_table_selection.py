@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.tables import registry
+from benchmarks.tables.request import read_settings
 from benchmarks.tables.selection import (
     Selection,
     parse_methods,
-    parse_overrides,
+    typed_settings,
     wanted_values,
 )
 from benchmarks.tables.spec import SpecError
@@ -46,7 +47,7 @@ def test_overrides_take_the_kind_of_the_papers_value(table1):
         "augmentation.horizontal_flip=false",
         "local.epochs=3",
     ]
-    found = dict(parse_overrides(pairs, table1[0]))
+    found = dict(typed_settings(read_settings(pairs), table1[0]))
     assert found == {
         "local.epochs": 3,
         "local.lr": 1.0,
@@ -59,7 +60,7 @@ def test_overrides_take_the_kind_of_the_papers_value(table1):
 @pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)
 def test_every_paper_can_be_tuned_on_samples_that_are_held_out(paper):
     pairs = ["evaluation.on=validation", "partition.validation_share=0.1"]
-    assert dict(parse_overrides(pairs, paper)) == {
+    assert dict(typed_settings(read_settings(pairs), paper)) == {
         "evaluation.on": "validation",
         "partition.validation_share": 0.1,
     }
@@ -78,7 +79,7 @@ def test_every_paper_can_be_tuned_on_samples_that_are_held_out(paper):
 )
 def test_an_override_that_cannot_be_meant_is_refused(table1, pair, message):
     with pytest.raises(SpecError, match=message):
-        parse_overrides([pair], table1[0])
+        typed_settings(read_settings([pair]), table1[0])
 
 
 PLUGIN = '''
@@ -103,14 +104,15 @@ class Mine(Method):
 
 def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_path):
     assert "dlad.temperature" not in {setting.name for setting in table1[0].settings}
-    assert parse_overrides(["dlad.temperature=1", "fedkd.multi_round=true"], table1[0]) == (
+    given = {"dlad.temperature": "1", "fedkd.multi_round": True}
+    assert typed_settings(given, table1[0]) == (
         ("dlad.temperature", 1.0),
         ("fedkd.multi_round", True),
     )
     path = tmp_path / "my_own.py"
     path.write_text(PLUGIN)
     pairs = ["my-own.depth=5", "my-own.rate=2", "my-own.careful=false", "my-own.how=7"]
-    found = dict(parse_overrides(pairs, table1[0], (str(path),)))
+    found = dict(typed_settings(read_settings(pairs), table1[0], (str(path),)))
     assert found == {
         "my-own.depth": 5,
         "my-own.rate": 2.0,
@@ -129,9 +131,9 @@ def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_p
         ("rate=x", "a number"),
     ):
         with pytest.raises(SpecError, match=f"it is {kind}"):
-            parse_overrides([f"my-own.{pair}"], table1[0], (str(path),))
+            typed_settings(read_settings([f"my-own.{pair}"]), table1[0], (str(path),))
     with pytest.raises(SpecError, match="has no such setting"):
-        parse_overrides(["my-own.depth=5"], table1[0])  # without the plug-in
+        typed_settings(read_settings(["my-own.depth=5"]), table1[0])  # without the plug-in
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_p
 )
 def test_what_is_neither_a_setting_nor_a_field_is_refused(table1, name, message):
     with pytest.raises(SpecError, match=message):
-        parse_overrides([f"{name}=1"], table1[0])
+        typed_settings(read_settings([f"{name}=1"]), table1[0])
 
 
 @pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)

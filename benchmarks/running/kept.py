@@ -1,0 +1,117 @@
+"""What the files of a table hold from earlier commands: read once, and expanded once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.selection import Selection, table_rows
+from benchmarks.tables.spec import Paper, Row, Table
+from results.record import OK, Record
+from results.store import CellCache, TableFiles
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What earlier commands have left in a table's files, as it was when they were read."""
+
+    paper: Paper
+    table: Table
+    selection: Selection
+    """Of the command that reads."""
+    files: TableFiles
+    listed: Mapping[str, Record]
+    """By cell."""
+
+    @classmethod
+    def of(cls, paper: Paper, table: Table, selection: Selection, files: TableFiles) -> Kept:
+        """Read the files. Raises ResultsError if they are damaged."""
+        return cls(paper, table, selection, files, files.listed_cells())
+
+    @functools.cached_property
+    def whole(self) -> Selection:
+        """The selection of all cells that the command finds or computes, and that the files have:
+        without `--only`, with the seeds and rows that are listed, unless the files may lose them.
+        """
+        whole = replace(self.selection, only=None)
+        if self.selection.may_lose:
+            return whole
+        seeds = {record.seed for record in self.listed.values()}
+        printed = {row.key for row in self.table.rows}
+        known = {row.key for row in self.table.offered} | registry.methods(whole.plugins).keys()
+        rows = dict.fromkeys(record.row for record in self.listed.values())
+        added = [row for row in rows if row not in printed and row in known]
+        every = tuple(sorted({*whole.seeds, *seeds}))
+        return replace(
+            whole,
+            seeds=whole.seeds if seeds <= set(whole.seeds) else every,
+            add=tuple(dict.fromkeys([*whole.add, *added])),
+            drop=(),
+        )
+
+    @functools.cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of `whole`."""
+        return tuple(expand(self.paper, self.table, self.whole, skip_unusable=True))
+
+    @functools.cached_property
+    def left(self) -> tuple[Row, ...]:
+        """Rows of earlier commands with plug-ins that this one is not given, titled as in the
+        table's layout.
+        """
+        if self.selection.may_lose:
+            return ()
+        known = {row.key for row in table_rows(self.table, self.whole)}
+        keys = dict.fromkeys(r.row for r in self.listed.values() if r.row not in known)
+        titles, oracles = self.files.titles() if keys else ({}, frozenset())
+        return tuple(Row(key, key, titles.get(key, key), key in oracles) for key in keys)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that the files may have: the table's with `--methods` applied, and `left`."""
+        return (*table_rows(self.table, self.whole), *self.left)
+
+    def finished(self, before: Container[str] | None = None) -> list[Record]:
+        """Records of the listed cells: from the cache, if the present code stands by them, or
+        failed. Those of plug-ins that are not given are as they were left.
+
+        If `before` are the cells that the files had when the command began, others that are there
+        now are what another command has left meanwhile: they need not be in this one's cache.
+        """
+        if not self.listed or (self.selection.protocol == "released" and not self.table.released):
+            return []
+        cache = CellCache()
+
+        def kept(old: Record, code: str) -> Record | None:
+            record, _ = cache.get(old.cell, code)
+            meanwhile = before is not None and old.cell not in before and old.code == code
+            # A failure has no number to doubt, and must not vanish.
+            return old if record is None and (meanwhile or old.status != OK) else record
+
+        records = [
+            kept(self.listed[cell.key], cell.code) for cell in self.cells if cell.key in self.listed
+        ]
+        left = {row.key for row in self.left}
+        for old in self.listed.values():
+            if old.row in left:
+                record = kept(old, old.code)
+                records.append(record and replace(record, contract=old.contract))
+        return [record for record in records if record is not None]
+
+    def lost(self, records: Iterable[Record | Cell]) -> list[str]:
+        """What the files have and `records` do not: `row column seed`, or a row alone that the CSV
+        has and no record; nothing if the files may lose it.
+        """
+        if self.selection.may_lose:
+            return []
+        places = {(r.row, r.column, r.seed) for r in records}
+        rows = {row for row, _, _ in places}
+        missing = [
+            f"{r.row} {r.column} seed {r.seed}"
+            for r in self.listed.values()
+            if (r.row, r.column, r.seed) not in places
+        ]
+        return missing or [row for row in self.files.listed_rows() if row not in rows]

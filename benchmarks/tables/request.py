@@ -1,0 +1,313 @@
+"""What a command line, a notebook or a file asks for: one set of options, each said once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from benchmarks.tables.spec import (
+    PROFILES,
+    PROTOCOLS,
+    Scalar,
+    SpecError,
+    usual_device,
+    usual_execution,
+)
+from federation.training.execution import COMPILE, PRECISIONS, Execution
+from results.command_line import NUMBER, WHOLE, number, path, whole
+from results.files import RUNS
+from results.names import near
+from results.numbers import MOST_WHOLE, shortened, whole_number
+
+Texts = tuple[str, ...]
+
+
+def choice(option: str, value: str, known: Iterable[str]) -> str:
+    """The value, if it is known. Raises SpecError for another."""
+    if value not in (several := tuple(known)):
+        raise SpecError(f"{option} {value}: no such value; {near(value, several)}")
+    return value
+
+
+def _one_of(option: str, known: Iterable[str]) -> Callable[[Any], str]:
+    return lambda value: choice(option, str(value), known)
+
+
+def check_device_name(device: str) -> str:
+    """Raise SpecError for what is no device's name; the name of none is empty."""
+    if not re.fullmatch(r"cuda:[0-9]{1,3}", device, re.ASCII):
+        choice("--device", device, ("", "cpu", "cuda", "mps"))
+    return device
+
+
+def read_seeds(value: str | Iterable[int]) -> tuple[int, ...]:
+    """`"0,1,2"` or numbers as seeds. Raises SpecError for anything but different whole numbers."""
+    several = value.split(",") if isinstance(value, str) else list(value)
+    try:
+        seeds = tuple(
+            whole_number(seed.strip() if isinstance(seed, str) else seed, 0) for seed in several
+        )
+    except ValueError:
+        seeds = ()
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise SpecError(
+            f"--seeds takes different whole numbers from 0 to {MOST_WHOLE}, separated by commas, as"
+            f" in --seeds 0,1,2; got {shortened(str(value))}"
+        )
+    return seeds
+
+
+def read_only(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, Texts]:
+    """`["dataset=mnist", "row=global-dlad"]`, or a mapping of keys to a value or several, as texts
+    by key. Raises SpecError for anything but key=value.
+    """
+    if isinstance(value, Mapping):
+        several = {key: [v] if isinstance(v, str | int | float) else v for key, v in value.items()}
+        return {key: tuple(map(str, values)) for key, values in several.items()}
+    only: dict[str, Texts] = {}
+    for key, text in _pairs(value or (), "--only takes key=value", "--only dataset=mnist"):
+        only[key] = (*only.get(key, ()), text)
+    return only
+
+
+def read_settings(value: Iterable[str] | Mapping[str, Scalar] | None) -> dict[str, Scalar]:
+    """`["local.epochs=2"]` or a mapping as settings by name, of which the last counts. Raises
+    SpecError for anything but setting=value.
+    """
+    if isinstance(value, Mapping):
+        return dict(value)
+    return dict(_pairs(value or (), "--set takes setting=value", "--set local.epochs=2"))
+
+
+def _pairs(texts: Iterable[str], wanted: str, example: str) -> Iterable[tuple[str, str]]:
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not name or not value:
+            raise SpecError(f"{wanted}, for example {example}; got {text!r}")
+        yield name, value
+
+
+def _read_plugins(value: Iterable[Path | str]) -> Texts:
+    return tuple(map(str, value or ()))
+
+
+def _gpus(value: Any) -> float | None:
+    return None if value is None else number()(value)
+
+
+def option(
+    default: Any,
+    read: Callable[[Any], Any],
+    help_text: str,
+    *names: str,
+    on_command_line: Any = str,
+    **more: Any,
+) -> Any:
+    """A field of `Request`: `read` makes its value of what the command line has, which typer takes
+    as `on_command_line`, or of a value in a notebook.
+    """
+    shown = Annotated[on_command_line, typer.Option(*names, help=help_text, **more)]
+    text = default
+    if isinstance(default, tuple) and on_command_line is str:
+        text = ",".join(map(str, default))
+    return field(default=default, metadata={"read": read, "option": shown, "text": text})
+
+
+def switch(help_text: str, *names: str) -> Any:
+    """An option that is given or not."""
+    return option(False, bool, help_text, *names, on_command_line=bool)
+
+
+def quantity(default: Any, read: Callable[[Any], Any], help_text: str, *names: str) -> Any:
+    """An option that takes a number."""
+    kind = int if isinstance(default, int) else float
+    metavar = WHOLE if kind is int else NUMBER
+    return option(
+        default, read, help_text, *names, on_command_line=kind, parser=read, metavar=metavar
+    )
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that can be asked of a run. Make one by `requested`, which reads and checks the values.
+
+    The help texts say what each option means.
+    """
+
+    profile: str = option(
+        "smoke",
+        _one_of("--profile", PROFILES),
+        "smoke (embedded data, seconds to minutes), cpu (real data, reduced), gpu (the paper's"
+        " networks, schedules cut to half an hour, CUDA), paper (full scale, CUDA)",
+        autocompletion=lambda: PROFILES,
+    )
+    protocol: str = option(
+        "paper",
+        _one_of("--protocol", PROTOCOLS),
+        "paper, or released: what the authors' code does where it departs",
+        autocompletion=lambda: PROTOCOLS,
+    )
+    only: Mapping[str, Texts] | None = option(
+        None,
+        read_only,
+        "only these columns or rows; values may be a,b; repeatable",
+        on_command_line=list[str] | None,
+        metavar="KEY=VALUE",
+    )
+    methods: str = option("", str, "add methods as rows, drop rows", metavar="+NAME,-NAME")
+    seeds: tuple[int, ...] = option(
+        (0,), read_seeds, "comma-separated; tables print mean and standard deviation over them"
+    )
+    settings: Mapping[str, Scalar] | None = option(
+        None,
+        read_settings,
+        "a setting of your own; the table's files are named apart; repeatable",
+        "--set",
+        on_command_line=list[str] | None,
+        metavar="SETTING=VALUE",
+    )
+    plugins: Texts = option(  # noqa: RUF009
+        (),
+        _read_plugins,
+        "a file or package with one more method; repeatable",
+        "--plugin",
+        on_command_line=list[Path] | None,
+        parser=path,
+        metavar="PATH",
+    )
+    require_real: bool = switch("refuse stand-in data", "--require-real")
+    jobs: int = quantity(0, whole(), "worker processes; 0: one per core, one on a GPU")
+    device: str = option(
+        "", check_device_name, "cpu, cuda, cuda:1, mps; default: cuda for gpu and paper, else cpu"
+    )
+    threads: int = quantity(
+        1, whole(1, 1024), "threads per worker; two workers of one thread beat one of two"
+    )
+    precision: str = option(
+        "",
+        _one_of("--precision", ("", *PRECISIONS)),
+        "of training: fp32, tf32 (CUDA), bf16 (autocast); default: bf16 for gpu, else fp32;"
+        " files are named apart",
+    )
+    compiled: str = option(
+        "",
+        _one_of("--compile", ("", *COMPILE)),
+        "torch.compile for training: off, default, reduce-overhead (CUDA graphs); or graphs:"
+        " whole steps as CUDA graphs, not compiled; default: graphs for gpu, else off",
+        "--compile",
+    )
+    stacked: int = quantity(
+        1,
+        whole(1),
+        "clients trained together as one computation, with --compile graphs side by side; for"
+        " GPUs and small networks",
+    )
+    ray: str = option(
+        "",
+        str,
+        "run cells as Ray tasks: local, auto, or host:port of a cluster",
+        "--ray",
+        metavar="ADDRESS",
+    )
+    num_cpus: float = quantity(
+        0.0, number(), "with --ray: processors of a cell; 0: as many as --threads"
+    )
+    num_gpus: float | None = quantity(
+        None, _gpus, "with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda"
+    )
+    ray_cache: str = option(
+        "",
+        str,
+        "with --ray: fetch (stages travel through Ray) or shared (all nodes see FEDTABLES_CACHE)",
+    )
+    fresh: bool = switch("compute everything again, cached or not", "--fresh")
+    results: Path = option(  # noqa: RUF009
+        RUNS,
+        path,
+        "folder for CSV, plots and records",
+        on_command_line=Path,
+        parser=path,
+        metavar="PATH",
+    )
+    replace: bool = switch(
+        "let a table's files lose cells that this command neither computes nor finds", "--replace"
+    )
+    plain: bool = switch(
+        "pictures without title and provenance, for a paper whose caption has both", "--plain"
+    )
+    minutes: float = quantity(
+        0.0,
+        number(),
+        "stop after so long, before a cluster's limit does; the same command goes on",
+    )
+
+    @property
+    def run_device(self) -> str:
+        """The device: the profile's usual one where none is asked for."""
+        return self.device or usual_device(self.profile)
+
+    @property
+    def execution(self) -> Execution:
+        """How training runs. Raises SpecError for a combination that there is none of."""
+        chosen = bool(self.precision or self.compiled)
+        usual = usual_execution(self.profile, self.run_device, chosen=chosen)
+        try:
+            return Execution(
+                self.precision or usual.precision, self.compiled or usual.compile, self.stacked
+            )
+        except ValueError as error:
+            raise SpecError(f"--stacked {self.stacked}: {error}") from error
+
+
+def requested(**given: Any) -> Request:
+    """The request of these options, as texts of a command line or as values.
+
+    Raises SpecError for a value that an option does not take, or an option that there is none of.
+    """
+    known = {about.name: about for about in fields(Request)}
+    for name in given:
+        choice("option", name, known)
+    values = {}
+    for name, about in known.items():
+        try:
+            values[name] = about.metadata["read"](given.get(name, about.default))
+        except (ValueError, TypeError, typer.BadParameter) as error:
+            raise SpecError(f"{name.replace('_', '-')}: {error}") from None
+    return Request(**values)
+
+
+def takes(*names: str, typed: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: the function gets what these options of `Request`, or all, ask for as its first
+    argument. Its signature names them, `typed` as in Python or else as typer reads them.
+    """
+    hints = get_type_hints(Request)
+    options = [about for about in fields(Request) if about.name in (names or hints)]
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*arguments: Any, **given: Any) -> Any:
+            asked = {about.name: given.pop(about.name) for about in options if about.name in given}
+            return function(requested(**asked), *arguments, **given)
+
+        _, *parameters = inspect.signature(function, eval_str=True).parameters.values()
+        parameters += [
+            inspect.Parameter(
+                about.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=about.default if typed else about.metadata["text"],
+                annotation=hints[about.name] if typed else about.metadata["option"],
+            )
+            for about in options
+        ]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
