@@ -68,6 +68,7 @@ def plan_tables(
     """
     from benchmarks.publish import hours
     from benchmarks.publish.planning import (
+        cells_of,
         make_plans,
         print_plan,
         print_rows,
@@ -91,13 +92,14 @@ def plan_tables(
             f"--set and --methods change runs, and {', '.join(names)} has no runner yet"
         )
     selection = selected(replace(request, device="cpu"), runnable)
-    plans = make_plans(runnable, selection, errors)
+    cells = cells_of(runnable, selection, errors)
+    plans = make_plans(cells, errors)
     here = speed_here(plans[hours.SUITE])
     for name in names if tables else ():
         if name in plans:
-            print_plan(console, name, plans[name], selection, gpus, here, link)
+            print_plan(console, name, plans[name], cells[name], gpus, here, link)
             if profile not in ON_CUDA:
-                print_rows(console, name, selection, here, request.jobs, limit)
+                print_rows(console, cells[name], here, request.jobs, limit)
         else:
             console.print(
                 f"{name} has no runner yet; its bytes at the paper's scale can be computed all the"

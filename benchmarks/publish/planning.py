@@ -31,33 +31,44 @@ PATIENCE = 2.0
 """Seconds of planning before a bar appears."""
 
 
-def make_plans(names: Sequence[str], selection: Selection, console: Console) -> dict[str, Plan]:
-    """The plan of every table; after a paper's tables their sum, if there are several, and in the
-    end that of all. Sums count once what tables share.
-
-    Raises SpecError for a selection that fits nothing or a cell that cannot be planned.
+def cells_of(
+    names: Sequence[str], selection: Selection, console: Console
+) -> dict[str, Sequence[Cell]]:
+    """The cells of every table. Raises SpecError for a selection that fits nothing, or settings
+    that a cell cannot have.
     """
     tables = {name: registry.find_table(name) for name in names}
-    cells = {name: expand(*tables[name], selection) for name in names}
-    every = [cell for name in names for cell in cells[name]]
+    cells: dict[str, Sequence[Cell]] = {
+        name: expand(*table, selection) for name, table in tables.items()
+    }
+    every = [cell for several in cells.values() for cell in several]
     try_settings(list(tables.values()), every, selection)
     for setting in unread(every, selection.overrides):
         console.print(f"--set {escape(setting)}: {UNREAD}", soft_wrap=True)
+    return cells
+
+
+def make_plans(cells: Mapping[str, Sequence[Cell]], console: Console) -> dict[str, Plan]:
+    """The plan of every table, of its cells; after a paper's tables their sum, if there are
+    several, and in the end that of all. Sums count once what tables share.
+
+    Raises SpecError for a cell that cannot be planned.
+    """
     follower, everything = Follower(), Plan()
-    papers = {name.partition("/")[0]: Plan() for name in names}
-    with _Progress(console, len(every)) as progress:
+    papers = {name.partition("/")[0]: Plan() for name in cells}
+    with _Progress(console, sum(map(len, cells.values()))) as progress:
         alone = {
             name: make_plan(
-                cells[name],
+                several,
                 follower,
                 progress.planning,
                 sums=(papers[name.partition("/")[0]], everything),
             )
-            for name in names
+            for name, several in cells.items()
         }
     plans: dict[str, Plan] = {}
     for paper, total in papers.items():
-        own = [name for name in names if name.partition("/")[0] == paper]
+        own = [name for name in cells if name.partition("/")[0] == paper]
         plans |= {name: alone[name] for name in own}
         if len(own) > 1:
             plans[paper] = total
@@ -117,14 +128,15 @@ def print_plan(
     console: Console,
     name: str,
     plan: Plan,
-    selection: Selection,
+    cells: Sequence[Cell],
     gpus: Sequence[GPU],
     here: SpeedHere,
     link: float | None,
 ) -> None:
     """What the cells of a table would do."""
     _, table = registry.find_table(name)
-    console.print(f"[bold]{name}[/] {table.title}, profile {selection.profile}: {plan.cells} cells")
+    profile = cells[0].profile
+    console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {plan.cells} cells")
     stages = RichTable(
         "stage", "asked for", "computed", "shared", title="Stages", title_justify="left"
     )
@@ -165,22 +177,21 @@ def print_plan(
             )
     for text in hours.too_large({name: plan}, gpus):
         console.print(f"{text} (the largest of its cells)", soft_wrap=True)
-    for work, cells in plan.unplanned.items():
-        console.print(f"not planned, cells: {cells}: {work}", soft_wrap=True)
+    for work, count in plan.unplanned.items():
+        console.print(f"not planned, cells: {count}: {work}", soft_wrap=True)
     for asked, label in plan.data.items():
         console.print(escape(f"data: {asked}: {label}"))
     for column, why in table.unmeasured:
         console.print(
             f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True
         )
-    if selection.profile in ON_CUDA:
-        _print_weights(console, expand(*registry.find_table(name), selection))
+    if profile in ON_CUDA:
+        _print_weights(console, cells)
 
 
 def print_rows(
     console: Console,
-    name: str,
-    selection: Selection,
+    cells: Sequence[Cell],
     here: SpeedHere,
     jobs: int,
     limit: float | None,
@@ -189,9 +200,7 @@ def print_rows(
     `limit` in minutes, which rows fit it together.
     """
     jobs = jobs or default_jobs("cpu")
-    rows = minutes.row_times(
-        expand(*registry.find_table(name), selection), here.speed, lambda: here.images
-    )
+    rows = minutes.row_times(cells, here.speed, lambda: here.images)
     drawn = RichTable(
         title="Minutes a row here, each alone, with nothing cached", title_justify="left"
     )

@@ -29,7 +29,7 @@ from rich.console import Console
 
 from benchmarks.commands.asked import table_names
 from benchmarks.publish.hours import SUITE
-from benchmarks.publish.planning import make_plans
+from benchmarks.publish.planning import cells_of, make_plans
 from benchmarks.running.events import Context
 from benchmarks.running.execute import prepare_device, run_cell
 from benchmarks.running.gpus import calibration
@@ -137,7 +137,8 @@ def workloads(tables: Sequence[str], profile: str, console: Console) -> list[Wor
     most of its work, and in others that have much of all work; those of most work first.
     """
     names = table_names(list(tables or registry.papers()))
-    plan = make_plans(names, Selection(profile=profile), console)[SUITE]
+    cells = cells_of(names, Selection(profile=profile), console)
+    plan = make_plans(cells, console)[SUITE]
     loads: list[Workload] = []
     for load, flops in plan.workloads.most_common():
         network = load.network, load.image_shape
