@@ -48,8 +48,8 @@ IMPORTED = (
     "pandas",
     "torch._dynamo",
     "benchmarks.running.execute",
-    "benchmarks.publish.planning",
-    "benchmarks.publish.regeneration",
+    "benchmarks.running.planning",
+    "benchmarks.commands.regeneration",
 )
 
 

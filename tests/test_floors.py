@@ -29,7 +29,7 @@ written with."""
 ROOMS = {
     "benchmarks": (
         "commands",
-        "publish",
+        "reporting",
         "attacks",
         "running",
         "contract",
@@ -169,5 +169,5 @@ def test_no_device_is_written_into_the_code():
 
 def test_what_computes_a_cell_knows_no_command_and_no_picture():
     """So that a change of how results are asked for or shown computes none of them again."""
-    shown = ("reports.", "benchmarks.commands", "benchmarks.publish")
+    shown = ("reports.", "benchmarks.commands", "benchmarks.reporting")
     assert not [m for m in source_modules("benchmarks.running.execute") if m.startswith(shown)]

@@ -157,8 +157,8 @@ def attack_clients(
 
     from benchmarks.attacks import answers, attack
     from benchmarks.measures import reconstruction
-    from benchmarks.publish.progress import ended, progress_bar
     from benchmarks.running.machine import default_jobs
+    from benchmarks.running.progress import ended, progress_bar
     from privacy.attacks.threat import ThreatModel
 
     work: Any

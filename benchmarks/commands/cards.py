@@ -27,7 +27,7 @@ def write_cards(
     ] = Path("docs/methods.md"),
 ) -> None:
     """A card for each method: what it sends and promises, and what the league says of it."""
-    from benchmarks.publish.method_cards import cards_page
+    from benchmarks.reporting.method_cards import cards_page
     from reports.pages.build import league_of
 
     check_output(output, [results])

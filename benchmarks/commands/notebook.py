@@ -6,7 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from benchmarks.commands.asked import check_execution, make_cluster, selected
-from benchmarks.publish.regeneration import regenerate
+from benchmarks.commands.regeneration import regenerate
 from benchmarks.running.runner import Log
 from benchmarks.tables import registry
 from benchmarks.tables.request import Request, takes

@@ -36,7 +36,7 @@ def describe_partition(
     ] = RUNS,
 ) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
-    from benchmarks.publish.partition import draw_partition
+    from benchmarks.reporting.partition import draw_partition
     from datasets.partitions import Kind, OfClasses
 
     kinds: list[Kind] = [

@@ -66,8 +66,9 @@ def plan_tables(
 
     Of some tables without a runner it has the bytes, from first principles.
     """
-    from benchmarks.publish import hours
-    from benchmarks.publish.planning import (
+    from benchmarks.running import hours
+    from benchmarks.running.gpus import find_gpus
+    from benchmarks.running.planning import (
         cells_of,
         make_plans,
         print_plan,
@@ -75,7 +76,6 @@ def plan_tables(
         print_sums,
         speed_here,
     )
-    from benchmarks.running.gpus import find_gpus
 
     profile, protocol = request.profile, request.protocol
     if link == 0:

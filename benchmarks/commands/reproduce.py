@@ -68,7 +68,7 @@ def _log_to(
     if not where:
         return contextlib.nullcontext()
     choice("--log-to", where, (TENSORBOARD,))
-    from benchmarks.publish.tensorboard import TensorBoard
+    from benchmarks.running.tensorboard import TensorBoard
 
     variant = [selection.profile, *filter(None, [selection.variant])]
     return TensorBoard(results / TENSORBOARD / ".".join(variant))
@@ -84,7 +84,7 @@ def run_tables(
     """Regenerate `tables`; exit code 1 if a cell failed, `OUT_OF_TIME` if the time was over before
     all were finished.
     """
-    from benchmarks.publish.regeneration import regenerate
+    from benchmarks.commands.regeneration import regenerate
 
     cluster = make_cluster(request)
     runs = regenerate(console, tables, selection, request, cluster, log, remarks)

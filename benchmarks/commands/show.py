@@ -19,7 +19,7 @@ from results import published
 @takes("profile", "protocol")
 def show_table(request: Request, table: Annotated[str, typer.Argument(help="paper/table")]) -> None:
     """Published numbers of a table, and its protocol card with every setting's source."""
-    from benchmarks.tables import cards
+    from benchmarks.reporting import cards
 
     if table not in registry.all_tables():
         registry.find_table(table)

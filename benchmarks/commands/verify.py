@@ -49,10 +49,10 @@ def verify_results(
     ] = False,
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
-    from benchmarks.publish.progress import Live
     from benchmarks.running import machine
     from benchmarks.running import verify as verifying
     from benchmarks.running.events import Context
+    from benchmarks.running.progress import Live
 
     import_plugins(request.plugins)
     records = verifying.finished_records(results, within, present)

@@ -28,11 +28,11 @@ import torch
 from rich.console import Console
 
 from benchmarks.commands.asked import table_names
-from benchmarks.publish.hours import SUITE
-from benchmarks.publish.planning import cells_of, make_plans
 from benchmarks.running.events import Context
 from benchmarks.running.execute import prepare_device, run_cell
 from benchmarks.running.gpus import calibration
+from benchmarks.running.hours import SUITE
+from benchmarks.running.planning import cells_of, make_plans
 from benchmarks.running.speed import Speed, flops_per_sample, training_speed
 from benchmarks.speed.teachers import PAPER, PAPER_STEP, federation_of, fediod_step
 from benchmarks.tables import registry

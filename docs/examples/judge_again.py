@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.publish.verdicts import judge_records
+from benchmarks.reporting.verdicts import judge_records
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Table
 from reports.pages.result_files import Result, find_results

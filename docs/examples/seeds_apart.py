@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from benchmarks.publish.regeneration import regenerate
+from benchmarks.commands.regeneration import regenerate
 from benchmarks.tables import registry
 from benchmarks.tables.request import Request, read_settings
 from benchmarks.tables.selection import Selection, typed_settings

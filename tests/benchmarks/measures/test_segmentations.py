@@ -18,7 +18,7 @@ from safetensors.numpy import load, load_file
 from torch import nn
 
 from benchmarks.measures import segmentations
-from benchmarks.publish.display import print_table
+from benchmarks.reporting.display import print_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand

@@ -10,9 +10,9 @@ from dataclasses import asdict
 import pytest
 from rich.console import Console
 
-from benchmarks.publish.display import print_table
-from benchmarks.publish.layout import _scaled
-from benchmarks.publish.verdicts import judge_claims
+from benchmarks.reporting.display import print_table
+from benchmarks.reporting.layout import _scaled
+from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.running.runner import TableRun
 from benchmarks.tables.selection import Selection
 from results.published import claims, parse_column, published_table

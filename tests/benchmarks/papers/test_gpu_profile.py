@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.publish.hours import shown
+from benchmarks.reporting.cards import reduced
 from benchmarks.running.gpus import GPUS
+from benchmarks.running.hours import shown
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cards import reduced
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from results.sourcecode import ROOT

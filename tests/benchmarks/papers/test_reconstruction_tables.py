@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.publish.verdicts import judge_claims
+from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand

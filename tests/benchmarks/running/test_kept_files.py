@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from benchmarks.publish.command import command_of
-from benchmarks.publish.layout import layout_of
-from benchmarks.publish.regeneration import judge_plugins
+from benchmarks.commands.regeneration import judge_plugins
+from benchmarks.reporting.command import command_of
+from benchmarks.reporting.layout import layout_of
 from benchmarks.running.runner import prepare, take_finished, write_table
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.publish.method_cards import summary
+from benchmarks.reporting.method_cards import summary
 from benchmarks.tables import registry
 from benchmarks.tables.told import told_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.publish.method_cards import (
+from benchmarks.reporting.method_cards import (
     card,
     cards_page,
     measured,

@@ -9,7 +9,7 @@ from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, Row, Table
 from results.published import parse_column, published_table
 from results.store import TableFiles
-from tests.benchmarks.publish.scores import COLUMN, SCORES
+from tests.benchmarks.reporting.scores import COLUMN, SCORES
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.publish.command import command_of
-from benchmarks.publish.layout import layout_of
-from benchmarks.publish.verdicts import judge_claims
+from benchmarks.reporting import cards
+from benchmarks.reporting.command import command_of
+from benchmarks.reporting.layout import layout_of
+from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.running.runner import TableRun, write_table
-from benchmarks.tables import cards, registry
+from benchmarks.tables import registry
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import matches, wanted_values
 from reports.kinds.kind import Regenerated, draw_table, find_kind, module_of
@@ -232,7 +233,7 @@ def _shown(run: TableRun, table: Regenerated) -> str:
                 run.table.measure,
                 [(row.key, row.role) for row in run.rows],
                 [(cell.key, cell.code) for cell in run.cells],
-                source_digest(module_of(run.table.measure), "benchmarks.publish.display"),
+                source_digest(module_of(run.table.measure), "benchmarks.reporting.display"),
             ]
         )
     )

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.publish.verdicts import above_chance, judge_claims, values_of
+from benchmarks.reporting.verdicts import above_chance, judge_claims, values_of
 from reports.tables.predicates import Value
 from results.record import FAILED, Measurement
-from tests.benchmarks.publish.scores import SCORES, scored
+from tests.benchmarks.reporting.scores import SCORES, scored
 
 
 def test_values_are_means_over_seeds_by_row_column_and_metric(run):

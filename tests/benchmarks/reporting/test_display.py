@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from benchmarks.publish import display
-from benchmarks.publish.display import draw, made_table, print_table
-from benchmarks.publish.layout import layout_of
+from benchmarks.reporting import display
+from benchmarks.reporting.cards import reduced, settings_of, table_settings
+from benchmarks.reporting.display import draw, made_table, print_table
+from benchmarks.reporting.layout import layout_of
 from benchmarks.running.kept import Kept
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cards import reduced, settings_of, table_settings
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from reports.drawing import plots
@@ -26,7 +26,7 @@ from reports.tables.table import last_epochs
 from results.files import cache_home, write_atomic
 from results.record import Measurement
 from results.store import CellCache, TableFiles, records_of, summarise
-from tests.benchmarks.publish.scores import COLUMN, SCORES, record, scored
+from tests.benchmarks.reporting.scores import COLUMN, SCORES, record, scored
 from tests.cell_records import record_of
 from tests.reports.drawn import line
 

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from benchmarks.publish.display import print_table
-from benchmarks.publish.layout import layout_of
+from benchmarks.reporting.display import print_table
+from benchmarks.reporting.layout import layout_of
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from benchmarks.publish import hours
+from benchmarks.running import hours
 from benchmarks.running.gpus import GPU
 from benchmarks.running.plan import Plan
 from federation.costs import Work

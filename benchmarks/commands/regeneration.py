@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.publish.display import methods_of, print_table
-from benchmarks.publish.progress import Live
+from benchmarks.reporting import cards
+from benchmarks.reporting.display import methods_of, print_table
 from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
-from benchmarks.tables import cards, registry
+from benchmarks.running.progress import Live
+from benchmarks.tables import registry
 from benchmarks.tables.cells import UNREAD, unread
 from results.names import printable
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from benchmarks.publish.progress import Live, progress_bar
 from benchmarks.running.events import Event
+from benchmarks.running.progress import Live, progress_bar
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.publish.command import command_of
+from benchmarks.reporting.command import command_of
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand

@@ -12,13 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.publish import hours
-from benchmarks.publish.progress import progress_bar
-from benchmarks.running import minutes
+from benchmarks.running import hours, minutes
 from benchmarks.running.follow import Follower
 from benchmarks.running.gpus import GPU
 from benchmarks.running.machine import default_jobs
 from benchmarks.running.plan import Plan, make_plan
+from benchmarks.running.progress import progress_bar
 from benchmarks.running.speed import training_speed
 from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry

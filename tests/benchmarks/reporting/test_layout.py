@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.publish.layout import layout_of
+from benchmarks.reporting.layout import layout_of
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Row
-from tests.benchmarks.publish.scores import COLUMN, DIGITS, scored
+from tests.benchmarks.reporting.scores import COLUMN, DIGITS, scored
 
 
 def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
