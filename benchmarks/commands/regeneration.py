@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from benchmarks.reporting import cards
-from benchmarks.reporting.display import methods_of, print_table
+from benchmarks.reporting.printing import print_table
+from benchmarks.reporting.writing import methods_of, write_table
 from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
 from benchmarks.running.progress import Live
@@ -82,7 +83,8 @@ def regenerate(
     judge_plugins(console, runs)
     for run in (run for run in runs if run.records):
         with run.files.locked():
-            print_table(console, run, request.plain)
+            written = write_table(run, request.plain)
+        print_table(console, run, written)
         if profile != "paper":
             methods = methods_of(run, list(run.records.values()))
             text = cards.reduced(run.paper, run.table, profile, methods)

@@ -13,20 +13,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.kept import Kept
 from benchmarks.running.machine import git_commit
 from benchmarks.tables.cells import Cell, expand
-from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import TESTED_ON, Paper, Row, Table
-from reports.kinds.kind import find_kind
 from results import published
 from results.files import ResultsError, cache_home, check_writable
 from results.record import OK, Record
-from results.store import CellCache, TableFiles, summarise, write_csv
+from results.store import CellCache, TableFiles
 
 if TYPE_CHECKING:
     from benchmarks.running.events import Event
@@ -138,13 +134,13 @@ def check_kept(run: TableRun) -> None:
     lost = run.kept.lost([*run.kept.finished(), *run.cells])
     if lost:
         raise ResultsError(
-            f"{run.files.path('csv')} would lose {_several(lost)}, which this command neither"
+            f"{run.files.path('csv')} would lose {several(lost)}, which this command neither"
             " computes nor finds in the cache as its code is now. Ask for them too (--only,"
             " --methods, --seeds), give --replace, or another folder with --results"
         )
 
 
-def _several(names: Sequence[str]) -> str:
+def several(names: Sequence[str]) -> str:
     """The first three of some names, and how many more there are."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
@@ -261,26 +257,3 @@ def _log(run: TableRun, line: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as stream:
             stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
-
-
-def write_table(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
-    """Write the table's CSV and the records beside it; returns their lines and the records. Raises
-    ResultsError if the files would lose cells, which those that were not run in time may be.
-
-    Whoever calls it has locked the files, so that of two commands on one table the last to write
-    has the cells of both.
-    """
-    run.read_kept()
-    records = run.all_records()
-    if lost := run.kept.lost(records):
-        raise ResultsError(
-            f"{run.files.path('csv')} is left as it was, with {_several(lost)}: what was run is"
-            " kept, and the same command goes on from there"
-        )
-    kind = find_kind(run.table.measure)
-    whole = with_derived(records, run.table.derived)
-    lines = summarise(kind.completed(whole, run.table.metrics))
-    run.files.write_records(records)
-    run.others.pop(run.table.key, None)
-    write_csv(run.files.path("csv"), lines)
-    return lines, records

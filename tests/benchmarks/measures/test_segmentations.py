@@ -18,7 +18,8 @@ from safetensors.numpy import load, load_file
 from torch import nn
 
 from benchmarks.measures import segmentations
-from benchmarks.reporting.display import print_table
+from benchmarks.reporting.printing import print_table
+from benchmarks.reporting.writing import write_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
@@ -187,7 +188,7 @@ def shown(tmp_path, monkeypatch):
         )
         run.records = {record.cell: record for record in records}
         console = Console(file=io.StringIO(), width=200)
-        print_table(console, run)
+        print_table(console, run, write_table(run))
         return run, console.file.getvalue(), drawn
 
     return show

@@ -10,9 +10,10 @@ from dataclasses import asdict
 import pytest
 from rich.console import Console
 
-from benchmarks.reporting.display import print_table
 from benchmarks.reporting.layout import _scaled
+from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.verdicts import judge_claims
+from benchmarks.reporting.writing import write_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables.selection import Selection
 from results.published import claims, parse_column, published_table
@@ -87,7 +88,7 @@ def printed(tmp_path, monkeypatch):
         run = run_of(table, tmp_path)
         run.records = {record.cell: record for record in records}
         console = Console(file=io.StringIO(), width=250)
-        print_table(console, run)
+        print_table(console, run, write_table(run))
         return run, console.file.getvalue()
 
     return show

@@ -7,8 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from benchmarks.reporting.display import print_table
 from benchmarks.reporting.layout import layout_of
+from benchmarks.reporting.printing import print_table
+from benchmarks.reporting.writing import write_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
@@ -48,7 +49,7 @@ def reproduced(tmp_path, name, measure, metrics, rows, records, own=None):
     run = TableRun(paper, table, Selection(), [], TableFiles(tmp_path, "smoke", f"fedsa/{name}"))
     run.records = {r.cell: r for r in records}
     console = Console(file=io.StringIO(), width=200)
-    print_table(console, run)
+    print_table(console, run, write_table(run))
     return run, console.file.getvalue()
 
 

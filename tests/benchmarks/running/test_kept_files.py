@@ -15,7 +15,8 @@ from rich.console import Console
 from benchmarks.commands.regeneration import judge_plugins
 from benchmarks.reporting.command import command_of
 from benchmarks.reporting.layout import layout_of
-from benchmarks.running.runner import prepare, take_finished, write_table
+from benchmarks.reporting.writing import write_numbers
+from benchmarks.running.runner import prepare, take_finished
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.selection import Selection
@@ -48,7 +49,7 @@ def command(folder: Path, selection: Selection, lost=(), failing=(), broken=()):
         if record.status == OK:
             CellCache().put(record)
     if run.records:
-        write_table(run)
+        write_numbers(run)
     return run
 
 
@@ -177,7 +178,7 @@ def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_gi
     folder = tmp_path / "results"
     run = command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins))
     run.broken["my-own"] = ("it counts",)
-    _, records = write_table(run)
+    _, records = write_numbers(run)
     first = layout_of(run, records)
     Sheet(first, "", "", "final").write(run.files.path("layout.json"))
     run = command(folder, Selection(only={**mnist, "row": ROWS[0]}))
@@ -209,7 +210,7 @@ def test_what_another_command_with_another_cache_writes_meanwhile_is_kept(tmp_pa
         elsewhere.setenv("FEDTABLES_CACHE", str(tmp_path / "other"))
         command(folder, Selection(only={**mnist, "row": "global-avg"}))
     slow.records = {cell.key: record_of(cell, **MEASURED) for cell in slow.cells}
-    write_table(slow)
+    write_numbers(slow)
     assert {row for row, *_ in held(folder)[0]} == {ROWS[0], "global-avg"}
 
 
@@ -222,7 +223,7 @@ def test_numbers_that_other_code_writes_meanwhile_are_not_mixed_in(tmp_path, mon
         command(folder, Selection(only={**mnist, "row": "global-avg"}))
     slow.records = {cell.key: record_of(cell, **MEASURED) for cell in slow.cells}
     with pytest.raises(ResultsError, match="is left as it was"):
-        write_table(slow)
+        write_numbers(slow)
 
 
 def test_the_files_of_a_table_are_locked_whatever_the_cache(tmp_path, monkeypatch):

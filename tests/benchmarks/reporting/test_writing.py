@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from benchmarks.reporting import display
+from benchmarks.reporting import writing
 from benchmarks.reporting.cards import reduced, settings_of, table_settings
-from benchmarks.reporting.display import draw, made_table, print_table
 from benchmarks.reporting.layout import layout_of
+from benchmarks.reporting.printing import print_table
+from benchmarks.reporting.writing import draw, made_table, write_table
 from benchmarks.running.kept import Kept
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
@@ -60,7 +61,7 @@ def printed(tmp_path, monkeypatch):
         for computed in records:
             CellCache().put(computed)
         console = Console(file=io.StringIO(), width=200)
-        print_table(console, run)
+        print_table(console, run, write_table(run))
         return console.file.getvalue()
 
     return show
@@ -218,7 +219,7 @@ def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, mon
     assert draws(records) == 1
     assert draws(records, title="Another") == 1
     assert draws(records, title="Another", oracles=frozenset({"gan"})) == 1
-    monkeypatch.setattr(display, "source_digest", lambda *modules: "other code")
+    monkeypatch.setattr(writing, "source_digest", lambda *modules: "other code")
     assert draws(records) == 1
     assert draws(records) == 0
     path.write_text("damaged")
@@ -236,10 +237,10 @@ def test_a_table_is_drawn_without_words_around_it_if_that_is_asked(run, monkeypa
     monkeypatch.setattr(plots, "table_plot", lambda layout, *rest: titles.append(layout.title))
     run.records = {"a": scored("gan", 2.0, 1.0)}
     monkeypatch.setattr(TableRun, "all_records", lambda run: list(run.records.values()))
-    monkeypatch.setattr(display, "command_of", lambda run, records: "")
-    monkeypatch.setattr(display, "judge_claims", lambda run, records: [])
+    monkeypatch.setattr(writing, "command_of", lambda run, records: "")
+    monkeypatch.setattr(writing, "judge_claims", lambda run, records: [])
     for plain in (False, True):
-        print_table(Console(file=io.StringIO()), run, plain)
+        write_table(run, plain)
     assert titles == ["Table 7", ""]
 
 

@@ -1,0 +1,105 @@
+"""Prints what a command was asked for of a table: its numbers, claims and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+
+from benchmarks.reporting.layout import layout_of
+from benchmarks.reporting.verdicts import judge_claims
+from benchmarks.reporting.writing import Written
+from benchmarks.running.runner import TableRun
+from benchmarks.tables.derived import with_derived
+from benchmarks.tables.selection import matches, wanted_values
+from reports.kinds.kind import find_kind
+from reports.pages.sheet import Sheet, is_measured
+from reports.tables.budget import budget_rows, terminal_budget
+from reports.tables.table import legend
+from reports.tables.terminal import terminal_tables
+from reports.tables.units import scale_of
+from results.record import Record
+
+
+def print_table(console: Console, run: TableRun, written: Written) -> None:
+    """Print the numbers that this command was asked for, verdicts, and where the files lie."""
+    asked = [record for record in written.records if record.cell in run.records]
+    _print_numbers(console, run, written.sheet, written.lines, asked)
+    earlier = len(written.records) - len(asked)
+    if earlier:
+        text = f"{earlier} cells from earlier commands into this folder are in the files alone"
+        console.print(f"[dim]{text}; the records say when[/]", soft_wrap=True)
+    print_claims(console, judge_claims(run, asked) if earlier else written.claims)
+    console.print(
+        f"wrote {escape(', '.join(map(str, written.paths)))} (and .svg, .pdf)", soft_wrap=True
+    )
+
+
+def _print_numbers(
+    console: Console, run: TableRun, sheet: Sheet, lines: pd.DataFrame, asked: Sequence[Record]
+) -> None:
+    """Print the numbers of the records that were asked for, and what a reader must know of them."""
+    of_asked = lines_of(with_derived(asked, run.table.derived), lines)
+    layout, shown = layout_of(run, asked), sheet.shown(of_asked)
+    console.print(
+        f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
+        f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
+    )
+    kind, told = find_kind(run.table.measure), list(sheet.told)
+    if kind.ranks_first:
+        console.print(escape(told.pop(0)), soft_wrap=True)
+    brief = kind.brief(shown)
+    for table in terminal_tables(layout, brief):
+        console.print(table)
+    others = shown.loc[~shown["metric"].isin(brief["metric"]), "metric"].unique()
+    if len(others):
+        titles = ", ".join(scale_of(metric, layout.unit).title for metric in others)
+        console.print(f"in the files alone: {escape(titles)}", soft_wrap=True)
+    if budget := budget_rows(layout, asked):
+        console.print(terminal_budget(budget))
+    notes = [*told, *legend(layout, brief)]
+    wanted = wanted_values(run.table, run.rows, run.selection.only or {})
+    asked_for = [
+        row.key
+        for row in run.rows
+        if any(matches(row, column, wanted) for column in run.table.columns)
+    ]
+    for key in run.selection.add:
+        if key not in asked_for:
+            notes.append(
+                f"--only leaves out row {key}, which --methods adds; name it in --only row=... too"
+            )
+        elif key not in layout.rows:
+            notes.append(
+                f"row {key} has no cell here: the public set's labels are not of the task's classes"
+            )
+    for note in notes:
+        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
+
+
+def print_claims(console: Console, claims: Sequence[Mapping[str, str]]) -> None:
+    """Print the verdicts on claims, and how many claims need cells that were not asked for."""
+    judged = [claim for claim in claims if is_measured(claim)]
+    for claim in judged:
+        console.print(
+            f"claim: {escape(claim['claim'])}: [bold]{claim['verdict']}[/] (in print:"
+            f" {claim['in_print']})",
+            soft_wrap=True,
+        )
+    if any(claim["seeds"] == "1" for claim in judged):
+        console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
+    if absent := len(claims) - len(judged):
+        console.print(f"[dim]{absent} claims are about cells that are not among these[/]")
+
+
+def lines_of(records: Sequence[Record], lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines of a table's CSV that are of these records."""
+    places = {(record.row, record.column) for record in records}
+    return lines[
+        [
+            any(r == row and f"{column} ".startswith(f"{c} ") for r, c in places)
+            for row, column in zip(lines["row"], lines["column"], strict=True)
+        ]
+    ]

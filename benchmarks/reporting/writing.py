@@ -1,0 +1,192 @@
+"""Writes the files of a table: numbers, records, claims, page and picture."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.reporting import cards
+from benchmarks.reporting.command import command_of
+from benchmarks.reporting.layout import layout_of
+from benchmarks.reporting.verdicts import judge_claims
+from benchmarks.running.runner import TableRun, several
+from benchmarks.tables import registry
+from benchmarks.tables.derived import with_derived
+from reports.kinds.kind import Regenerated, draw_table, find_kind, module_of
+from reports.pages.sheet import Sheet
+from reports.tables.table import Layout
+from results import published
+from results.files import (
+    ResultsError,
+    cache_home,
+    digest,
+    file_digest,
+    read_sealed_json,
+    write_atomic,
+    write_sealed_json,
+)
+from results.published import format_column
+from results.record import Record
+from results.sourcecode import source_digest
+from results.store import Line, records_of, summarise, write_csv, write_sealed_csv
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table as its files have it, with what earlier commands have left of it."""
+
+    lines: pd.DataFrame
+    records: list[Record]
+    sheet: Sheet
+    claims: list[dict[str, str]]
+    paths: tuple[Path, ...]
+
+
+def write_table(run: TableRun, plain: bool = False) -> Written:
+    """Write all files of a table; pictures without title and provenance if `plain`.
+
+    Whoever calls it has locked the files, so that of two commands on one table the last to write
+    has the cells of both. Raises ResultsError as `write_numbers`.
+    """
+    lines, records = write_numbers(run)
+    layout = layout_of(run, records)
+    write_arrays(run, records)
+    made = made_table(run, layout, records_of(lines), records)
+    sheet = _sheet_of(run, made, records)
+    claims = judge_claims(run, records)
+    sheet.write(run.files.path("layout.json"))
+    write_atomic(run.files.path("md"), sheet.markdown(lines, claims, records))
+    if claims:
+        write_sealed_csv(run.files.path("claims.csv"), claims)
+    draw(run, replace(made, layout=layout.plain()) if plain else made)
+    suffixes = ("csv", "md", "records.jsonl", *(["claims.csv"] if claims else []), "png")
+    return Written(lines, records, sheet, claims, tuple(map(run.files.path, suffixes)))
+
+
+def _sheet_of(run: TableRun, made: Regenerated, records: Sequence[Record]) -> Sheet:
+    """What the table's pages say beside its numbers."""
+    remarks = [
+        *find_kind(run.table.measure).remarks(made),
+        *(
+            f"{format_column(dict(column))} is not measured: {why}"
+            for column, why in run.table.unmeasured
+        ),
+        *(
+            f"{row.title}: as an earlier command left it, for its plug-in was not given"
+            for row in run.kept.left
+        ),
+    ]
+    card = cards.markdown(run.paper, run.table, run.selection, methods_of(run, records))
+    return Sheet(
+        made.layout,
+        run.paper.title,
+        run.paper.citation,
+        run.table.measure,
+        tuple(remarks),
+        tuple(card),
+        command_of(run, records),
+        run.table.metrics,
+        made.clients,
+    )
+
+
+def write_numbers(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
+    """Write the table's CSV and the records beside it; returns their lines and the records. Raises
+    ResultsError if the files would lose cells, which those that were not run in time may be.
+    """
+    run.read_kept()
+    records = run.all_records()
+    if lost := run.kept.lost(records):
+        raise ResultsError(
+            f"{run.files.path('csv')} is left as it was, with {several(lost)}: what was run is"
+            " kept, and the same command goes on from there"
+        )
+    kind = find_kind(run.table.measure)
+    whole = with_derived(records, run.table.derived)
+    lines = summarise(kind.completed(whole, run.table.metrics))
+    run.files.write_records(records)
+    run.others.pop(run.table.key, None)
+    write_csv(run.files.path("csv"), lines)
+    return lines, records
+
+
+def methods_of(run: TableRun, records: Sequence[Record]) -> set[str]:
+    """The methods whose settings the records' cells have."""
+    rows = {record.row for record in records}
+    measure = registry.find_measure(run.table.measure)
+    return {
+        *(row.method for row in run.rows if row.key in rows),
+        *(name for record in records for name in record.lineage),
+        *(name for record in records for name in measure.methods(record.config)),
+    }
+
+
+def made_table(
+    run: TableRun, layout: Layout, lines: Sequence[Line], records: Sequence[Record]
+) -> Regenerated:
+    """What the table's kind is shown with."""
+    return Regenerated(
+        layout,
+        lines,
+        records,
+        run.table.metrics,
+        clients=tuple(row.key for row in run.rows if row.role),
+        arrays=run.files.path("safetensors"),
+    )
+
+
+def write_arrays(run: TableRun, records: Sequence[Record]) -> None:
+    """The arrays of the records as the one file that the picture is drawn from, where the table's
+    kind has one.
+    """
+    path, arrays = run.files.path("safetensors"), find_kind(run.table.measure).arrays(records)
+    if arrays:
+        if not path.exists() or path.read_bytes() != arrays:
+            write_atomic(path, arrays)
+    elif arrays is not None:
+        path.unlink(missing_ok=True)
+
+
+def draw(run: TableRun, table: Regenerated) -> None:
+    """The table's PNG; a picture that shows all this already is left alone, for drawing takes
+    longer than the rest together.
+
+    The note of what a picture shows lies in the cache with the digest of its file, so a damaged
+    picture is drawn again.
+    """
+    path = run.files.path("png")
+    note = cache_home() / "pictures" / f"{digest(str(path.resolve()))}.json"
+    shows = _shown(run, table)
+    with contextlib.suppress(FileNotFoundError):
+        if read_sealed_json(note) == {"shows": shows, "file": file_digest(path)}:
+            return
+    draw_table(find_kind(run.table.measure), table, path)
+    if path.exists():  # a table without numbers has no picture
+        write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
+
+
+def _shown(run: TableRun, table: Regenerated) -> str:
+    """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the
+    code that draws.
+    """
+    layout, arrays = table.layout, table.arrays
+    return digest(
+        repr(
+            [
+                replace(layout, oracles=frozenset()),
+                sorted(layout.oracles),
+                table.lines,
+                published.published_table(run.name),
+                [(r.row, r.column, r.seed, r.status, r.measurements) for r in table.records],
+                file_digest(arrays) if arrays.exists() else "",
+                run.table.measure,
+                [(row.key, row.role) for row in run.rows],
+                [(cell.key, cell.code) for cell in run.cells],
+                source_digest(module_of(run.table.measure), "benchmarks.reporting.writing"),
+            ]
+        )
+    )
