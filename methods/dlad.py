@@ -18,7 +18,7 @@ from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
 from federation.parties.client import Client, Shard
-from federation.parts.stacked import TrainingSet
+from federation.parties.data import TrainingSet
 from federation.parts.trainer import LocalTraining
 from federation.training.loops import TrainingPlan
 from results.numbers import Count, Positive

@@ -98,8 +98,8 @@ Stacked = Annotated[
     typer.Option(
         parser=whole(1),
         metavar=WHOLE,
-        help="clients trained together as one computation, with --compile graphs side by side; for"
-        " GPUs and small networks",
+        help="clients trained side by side, a step of each in turn; for GPUs and small networks,"
+        " with --compile graphs",
     ),
 ]
 Jobs = Annotated[

@@ -173,10 +173,3 @@ def test_fast_settings(benchmark):
         {"bare loop": simulation.bare, "suite": simulation.suite, **ways},
         work=simulation.trained,
     )
-
-
-def test_stacked_clients(benchmark):
-    """Clients trained together by torch.func: meant for GPUs, measured here all the same."""
-    simulation = Simulation(20, 128, 1.0, 64, NORMALISE)
-    ways = {f"stacked {n}": lambda n=n: simulation.suite(Execution(stacked=n)) for n in (4,)}
-    compare(benchmark, {"one after another": simulation.suite, **ways}, work=simulation.trained)

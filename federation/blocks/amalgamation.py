@@ -20,7 +20,7 @@ from federation.blocks.averaging import average_states
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parties.client import Client, Shard
-from federation.parts.stacked import TrainingSet
+from federation.parties.data import TrainingSet
 from federation.samples import aside
 from federation.training.loops import Normalisation, Penalty, TrainingPlan, predict
 from models.catalogue import feature_shape

@@ -18,8 +18,6 @@ from federation.channel import Channel
 Answer = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 """Runs on the client: images (n, c, h, w) to outputs by payload kind, for example logits (n,
 classes)."""
-Answers = Callable[[Sequence[torch.Tensor]], Sequence[dict[str, torch.Tensor]]]
-"""The same of several clients as one computation: what each has received to what each answers."""
 Guard = Callable[[torch.Tensor], torch.Tensor]
 """Runs on the client: what becomes of a gradient with respect to images before it leaves (clipping,
 noise)."""
@@ -31,48 +29,32 @@ class _Ask(torch.autograd.Function):
         ctx: Any,
         images: torch.Tensor,
         channel: Channel,
-        clients: Sequence[int],
-        answers: Answers,
+        client: int,
+        answer: Answer,
         kinds: Sequence[str],
         guard: Guard | None,
     ) -> tuple[torch.Tensor, ...]:
-        received = [
-            channel.down(client, "images", {"images": images})["images"].requires_grad_(
-                images.requires_grad
-            )
-            for client in clients
-        ]
+        received = channel.down(client, "images", {"images": images})["images"].requires_grad_(
+            images.requires_grad
+        )
         with torch.enable_grad():
-            said = answers(received)
+            said = answer(received)
         ctx.set_materialize_grads(False)  # a loss that ignores an output sends nothing about it
-        ctx.client_side = received, [[own[kind] for kind in kinds] for own in said]
-        ctx.link = channel, clients, guard
+        ctx.client_side = received, [said[kind] for kind in kinds]
+        ctx.link = channel, client, guard
         return tuple(
-            channel.up(client, kind, {"outputs": own[kind].detach()})["outputs"]
-            for client, own in zip(clients, said, strict=True)
-            for kind in kinds
+            channel.up(client, kind, {"outputs": said[kind].detach()})["outputs"] for kind in kinds
         )
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        (received, said), (channel, clients, guard) = ctx.client_side, ctx.link
-        asked, outputs, arrived = [], [], []
-        for number, (client, own) in enumerate(zip(clients, said, strict=True)):
-            about = dict(enumerate(gradients[number * len(own) : (number + 1) * len(own)]))
-            sent = {str(i): gradient for i, gradient in about.items() if gradient is not None}
-            if sent:
-                came = channel.down(client, "gradients", sent)
-                asked.append(number)
-                outputs += [own[int(i)] for i in sent]
-                arrived += [came[i] for i in sent]
-        feedback = torch.autograd.grad(outputs, [received[number] for number in asked], arrived)
-        total, *others = (
-            channel.up(
-                clients[number], "gradients", {"images": guard(own) if guard is not None else own}
-            )["images"]
-            for number, own in zip(asked, feedback, strict=True)
-        )
-        return sum(others, start=total), None, None, None, None, None
+        (received, said), (channel, client, guard) = ctx.client_side, ctx.link
+        about = {str(i): gradient for i, gradient in enumerate(gradients) if gradient is not None}
+        arrived = channel.down(client, "gradients", about)
+        outputs = [said[int(i)] for i in about]
+        (own,) = torch.autograd.grad(outputs, received, [arrived[i] for i in about])
+        sent = {"images": guard(own) if guard is not None else own}
+        return channel.up(client, "gradients", sent)["images"], None, None, None, None, None
 
 
 def ask(
@@ -89,22 +71,7 @@ def ask(
     Every crossing is in the ledger: images down and outputs up; in the backward pass, gradients
     down and up.
     """
-    (outputs,) = ask_together(
-        channel, [client], images, lambda received: [answer(received[0])], kinds, guard
+    outputs: tuple[torch.Tensor, ...] = _Ask.apply(
+        images, channel, client, answer, tuple(kinds), guard
     )
     return outputs
-
-
-def ask_together(
-    channel: Channel,
-    clients: Sequence[int],
-    images: torch.Tensor,
-    answers: Answers,
-    kinds: Sequence[str],
-    guard: Guard | None = None,
-) -> list[tuple[torch.Tensor, ...]]:
-    """What `ask` returns of each of several clients, whose answers are one computation, and so are
-    their gradients; in the ledger is the same as of one after another.
-    """
-    outputs = _Ask.apply(images, channel, clients, answers, tuple(kinds), guard)
-    return [outputs[n * len(kinds) : (n + 1) * len(kinds)] for n in range(len(clients))]

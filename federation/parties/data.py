@@ -1,4 +1,4 @@
-"""The data that the server holds."""
+"""Data as tensors: what a network is trained on, and what the server holds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ from dataclasses import dataclass
 import torch
 
 from federation.training.windows import Window, patches
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a network is trained on."""
+
+    images: torch.Tensor
+    """As they are stored, (n, c, *sides)."""
+    targets: torch.Tensor
+    """(n, ...)."""
+    weights: torch.Tensor | None = None
+    """What each sample's loss is multiplied by, (n,); None for 1."""
+
+    def __len__(self) -> int:
+        return len(self.images)
 
 
 @dataclass(frozen=True)

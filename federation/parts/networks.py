@@ -14,10 +14,12 @@ from federation.caching.cache import content_digest
 from federation.channel import Channel
 from federation.costs import active_meter
 from federation.parties.checkpoint import Checkpoint, state_of
+from federation.parties.client import Client
 from federation.parts.evaluation import Evaluation
 from federation.parts.setup import Setup
 from federation.tasks.base import Task
 from federation.training.loops import DivergedError, channels_last
+from federation.training.turns import side_by_side
 from models import catalogue
 
 M = TypeVar("M", bound=nn.Module)
@@ -43,8 +45,8 @@ class Networks:
         width."""
         self.device = setup.device
         self.execution = replace(setup.execution, stacked=1) if setup.planned else setup.execution
-        """Precision, compilation, and how many clients compute together: one in a plan, which costs
-        the same."""
+        """Precision, compilation, and how many clients train side by side: one in a plan, which
+        costs the same."""
 
     def initial(self, network: str = "", task: Task | None = None) -> nn.Module:
         """The network `network`, or the server's, before training: ImageNet weights if the table
@@ -76,6 +78,15 @@ class Networks:
             torch.default_generator.manual_seed(self._setup.seeds.number("weights", *names))
             module = build()
         return channels_last(module.to(self.device))
+
+    def takes_turns(self, client: Client) -> bool:
+        """Whether the client's network may learn side by side with others."""
+        if self.execution.stacked == 1:
+            return False
+        channels, *sides = self.image_shape
+        outputs = (client.task or self._setup.task).outputs
+        structure = _meta_module(client.network, channels, outputs, tuple(sides))
+        return side_by_side(self.execution, structure)
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
         """The network of a checkpoint, with its weights, in evaluation mode. Raises ValueError for

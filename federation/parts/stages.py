@@ -169,8 +169,8 @@ class Stages:
         outputs: int | None = None,
         code: str,
     ) -> list[Checkpoint]:
-        """A network of every client, by `inputs` that determine it; those that are absent and alike
-        are trained together where the run stacks clients. `outputs` are those of the client's task
+        """A network of every client, by `inputs` that determine it; those that are absent
+        are trained side by side where the run says so. `outputs` are those of the client's task
         if not given.
         """
         clients = self._setup.clients
@@ -197,26 +197,20 @@ class Stages:
             StageRequest(kind, self._label(client), own, functools.partial(alone, position), code)
             for position, (client, own) in enumerate(zip(clients, inputs, strict=True))
         ]
-        stages = self.cache.get_all(requests, Together(self._alike(), together))
+        stages = self.cache.get_all(requests, Together(self._groups(), together))
         return [
             Checkpoint(state=stage.tensors, lineage=request.key, **stage.info)
             for request, stage in zip(requests, stages, strict=True)
         ]
 
-    def _alike(self) -> list[list[int]]:
-        """Positions of clients whose networks, tasks and views are alike, in groups of as many as
-        the run stacks.
+    def _groups(self) -> list[list[int]]:
+        """Positions of clients whose networks learn side by side, as many as the run says in a
+        group; each of the others is by itself.
         """
-        alike: dict[str, list[int]] = {}
-        for position, client in enumerate(self._setup.clients):
-            own = [client.network, _described(client.task), _normalisation(client.normalise)]
-            alike.setdefault(repr(own), []).append(position)
-        size = self._networks.execution.stacked
-        return [
-            positions[begin : begin + size]
-            for positions in alike.values()
-            for begin in range(0, len(positions), size)
-        ]
+        clients, size = self._setup.clients, self._networks.execution.stacked
+        able = [p for p, client in enumerate(clients) if self._networks.takes_turns(client)]
+        alone = [[p] for p in range(len(clients)) if p not in able]
+        return [*(able[begin : begin + size] for begin in range(0, len(able), size)), *alone]
 
     def answers(
         self,
@@ -337,7 +331,6 @@ class Stages:
             torch.get_num_threads(),
             execution.precision,
             execution.compile,
-            *([execution.stacked] if execution.stacked > 1 else []),
         ]
 
     def _seeds(self, *axes: str) -> dict[str, int]:

@@ -14,10 +14,10 @@ from torch import nn
 from federation.costs import active_meter, learns
 from federation.parties.checkpoint import History
 from federation.parties.client import Client, Shard
+from federation.parties.data import TrainingSet
 from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
-from federation.parts.stacked import TrainingSet, train_stacked
 from federation.parts.streams import Streams
 from federation.samples import see
 from federation.tasks.base import Task
@@ -209,17 +209,12 @@ class Trainer:
             self.alone(training, private)
 
     def _can_be_together(self, trainings: Sequence[LocalTraining]) -> bool:
-        """Side by side each is for itself, and only a steady penalty gains anything. One
-        computation has one form of network, and no penalty.
-        """
-        penalties = [t.penalty for t in trainings if t.penalty is not None]
-        if side_by_side(self._setup.execution, trainings[0].model):
-            return all(isinstance(penalty, SteadyPenalty) for penalty in penalties)
-        forms = {
-            tuple((name, tensor.shape) for name, tensor in training.model.state_dict().items())
+        """Whether they take turns: not with a penalty that may hang on who was trained before."""
+        return all(
+            isinstance(training.penalty, SteadyPenalty | None)
+            and side_by_side(self._setup.execution, training.model)
             for training in trainings
-        }
-        return not penalties and len(forms) == 1
+        )
 
     def supervised(
         self,
@@ -269,19 +264,12 @@ class Trainer:
         return training.client.run(run)
 
     def together(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
-        """Train several clients' networks there together: as CUDA graphs side by side, else as one
-        computation, in which networks are alike and none has a penalty. Losses, plans, inputs and
-        augmentation are alike. Returns each one's history and the samples that it has seen.
+        """Train several clients' networks there side by side, a step of each in turn. Returns each
+        one's history and the samples that it has seen.
         """
         first, *_ = trainings
-        self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
-        if side_by_side(self._setup.execution, first.model):
-            return self._side_by_side(trainings)
-        return self._stacked(trainings)
-
-    def _side_by_side(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
-        first, *_ = trainings
         epochs = first.plan.epochs
+        self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
         histories: list[History] = [{} for _ in trainings]
         seen = [0] * len(trainings)
 
@@ -321,38 +309,4 @@ class Trainer:
 
         with self._streams.dropout("together", *first.names):
             Client.run_together([training.client for training in trainings], run)
-        return list(zip(histories, seen, strict=True))
-
-    def _stacked(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
-        first, *_ = trainings
-        epochs = first.plan.epochs
-        seeds, device = self._streams.seeds, self._setup.device
-        histories: list[History] = [{} for _ in trainings]
-
-        def after_epoch(epoch: int) -> None:
-            self._progress(f"{first.label} and others epoch {epoch}/{epochs}", epoch / epochs)
-            for training, history in zip(trainings, histories, strict=True):
-                if training.track:
-                    with on_client(training.client.index), trained(*training.names):
-                        self._note(history, training.model, training.task, epoch, epochs)
-
-        def run(shards: Sequence[Shard]) -> list[int]:
-            pairs = zip(trainings, shards, strict=True)
-            return train_stacked(
-                [training.model for training in trainings],
-                [training.samples(shard) for training, shard in pairs],
-                first.loss,
-                first.plan,
-                normalise=first.normalise or self._setup.normalise,
-                generators=[
-                    seeds.torch("shuffling", *training.names, device=device)
-                    for training in trainings
-                ],
-                augmentation=self._setup.augmentation if first.augmented else None,
-                after_epoch=after_epoch,
-                execution=self._setup.execution,
-            )
-
-        with self._streams.dropout("together", *first.names):
-            seen = Client.run_together([training.client for training in trainings], run)
         return list(zip(histories, seen, strict=True))

@@ -44,7 +44,7 @@ class Augmentation:
 def augment(
     images: torch.Tensor,
     how: Augmentation | None,
-    generator: torch.Generator | Sequence[torch.Generator | None] | None,
+    generator: torch.Generator | None,
     mean: Sequence[float] | None = None,
 ) -> torch.Tensor:
     """Augment images (n, c, h, w); points from outside take the border's value (nearest),
@@ -64,14 +64,13 @@ def augment_pairs(
     images: torch.Tensor,
     maps: torch.Tensor | None,
     how: Augmentation | None,
-    generator: torch.Generator | Sequence[torch.Generator | None] | None,
+    generator: torch.Generator | None,
     mean: Sequence[float] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The same of images with `maps` of their pixels, which are moved as they are: whole numbers
     (n, h, w), each pixel the nearest one's, or values (n, k, h, w), bilinear.
 
-    A crop's border has 0 in the maps, what a channel shift or a cutout changes they do not show. Of
-    several generators each draws for as many of the images, in order.
+    A crop's border has 0 in the maps, what a channel shift or a cutout changes they do not show.
     """
     if how is None or images.is_meta:
         return images, maps
@@ -85,20 +84,13 @@ def augment_pairs(
         )
     n, device = len(images), images.device
 
-    generators = [generator] if isinstance(generator, torch.Generator) else generator
-
-    def drawn(draw: Callable[..., torch.Tensor], *sides: int) -> torch.Tensor:
-        shape = (n // len(generators), *sides)
-        parts = [draw(shape, generator=own, device=device) for own in generators]
-        return torch.cat(parts) if len(parts) > 1 else parts[0]
-
     def uniform(*sides: int) -> torch.Tensor:
         """Between -1 and 1, (n, *sides)."""
-        return drawn(torch.rand, *sides) * 2 - 1
+        return torch.rand((n, *sides), generator=generator, device=device) * 2 - 1
 
     def whole(count: int, *sides: int) -> torch.Tensor:
         """Numbers below `count`, (n, *sides)."""
-        return drawn(functools.partial(torch.randint, count), *sides)
+        return torch.randint(count, (n, *sides), generator=generator, device=device)
 
     angle = uniform() * math.radians(how.rotation)
     offset = uniform(2) * 2 * how.shift  # affine_grid measures the side as 2

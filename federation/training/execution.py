@@ -29,8 +29,7 @@ class Execution:
     """`off`, the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA graphs; or
     `graphs`: whole steps, augmentation and optimiser included, as CUDA graphs, not compiled."""
     stacked: int = 1
-    """Clients whose local training in a round runs as one vectorised computation, or with `graphs`
-    side by side; or what they do in a step in which the server learns through them."""
+    """Clients that train side by side, a step of each in turn."""
 
     def __post_init__(self) -> None:
         check_known(self, precision=PRECISIONS, compile=COMPILE)

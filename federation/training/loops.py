@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -229,11 +229,10 @@ def training_pairs(
     targets: torch.Tensor,
     normalise: Normalisation,
     augmentation: Augmentation | None = None,
-    generator: torch.Generator | Sequence[torch.Generator] | None = None,
+    generator: torch.Generator | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What a network is trained on: stored samples (n, c, *sides), augmented if that is asked for,
     then normalised; and their targets, those of pixels (n, *sides) or (n, k, *sides) moved along.
-    Of several generators each draws for as many of the samples, in order.
 
     Raises ValueError for samples that the augmentation is not made for.
     """

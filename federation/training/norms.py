@@ -1,4 +1,4 @@
-"""BatchNorm where torch has none: of one value, and of mixed precision under vmap."""
+"""BatchNorm of one value, which torch has not."""
 
 from __future__ import annotations
 
@@ -26,21 +26,3 @@ class LoneBatchNorm(TorchFunctionMode):
         if function is F.batch_norm and args[0].numel() == args[0].shape[1]:
             kwargs = {**(kwargs or {}), "training": False}
         return function(*args, **(kwargs or {}))
-
-
-class WideBatchNorm(TorchFunctionMode):
-    """BatchNorm of samples in bf16 whose parameters are in float32, which vmap has not: it computes
-    in float32, as everywhere, and its outputs are in bf16.
-    """
-
-    def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if function is not F.batch_norm:
-            return function(*args, **(kwargs or {}))
-        samples, *others = args
-        return function(samples.float(), *others, **(kwargs or {})).to(samples.dtype)

@@ -1,8 +1,8 @@
 """Several trainings in turn, a step of each: on CUDA what one launches runs beside what others do.
 
 Networks that leave a GPU idle one at a time share it so. Each takes the steps that it would take
-alone, so results are the same to the last bit. That it pays, steps have to be launched faster than
-they run: as CUDA graphs (`federation.training.replay`).
+alone, so results are the same to the last bit. It pays where steps are launched faster than they
+run: as CUDA graphs (`federation.training.replay`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def side_by_side(execution: Execution, model: nn.Module) -> bool:
     would draw from one generator. Whatever else draws in a forward pass is not noticed.
     """
     drops = any(isinstance(module, DROPOUT) and module.p > 0 for module in model.modules())
-    return execution.compile == "graphs" and not drops
+    return execution.stacked > 1 and not drops
 
 
 def take_turns(trainings: Sequence[Generator[object]], device: torch.device) -> None:

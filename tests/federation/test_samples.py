@@ -155,16 +155,6 @@ def test_clients_trained_together_see_as_much_as_one_after_another():
     assert together == seen_by(method) == {"local": 2 * 2 * 12 * 3, "server": 0}
 
 
-def test_clients_that_answer_together_see_as_much_as_one_after_another():
-    """In each step a discriminator sees four generated images twice, and four of its own; the
-    student sees four, and so does the generator, in latents.
-    """
-    method = FedIOD(epochs=2, steps=3, batch_size=4, width=4, discriminator_width=4, samples=4)
-    together = seen_by(method, execution=Execution(stacked=2))
-    local = 2 * 12 * 3 + 2 * 2 * 3 * 12
-    assert together == seen_by(method) == {"local": local, "server": 2 * 3 * 8}
-
-
 def test_dp_sgd_sees_the_samples_that_were_drawn():
     """Poisson sampling draws each of 200 images with probability 1/50 in each of 150 steps: 600 on
     average, with a deviation of 24.

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from federation.blocks.remote import ask, ask_together
+from federation.blocks.remote import ask
 from federation.channel import Channel, Transfer, encoded_size
 from federation.costs import Meter, metering
 
@@ -190,77 +190,6 @@ def test_a_guard_changes_what_leaves_the_client_and_nothing_else(network):
         if (direction, kind) == ("up", "gradients")
     ]
     torch.testing.assert_close(left, clamped)
-
-
-# -- several clients as one computation --
-
-
-def square_and_triple(received):
-    """What two clients answer: x squared, and three times x; and what each says beside it."""
-    first, second = received
-    return [{"logits": first**2, "sums": first.sum()}, {"logits": 3 * second, "sums": second.sum()}]
-
-
-def test_gradients_of_two_clients_together_by_hand():
-    images, sent = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), {}
-
-    def look(transfer, tensors):
-        sent[transfer.client, transfer.direction, transfer.kind] = tensors
-
-    channel = Channel(inspect=look)
-    (first,), (second,) = ask_together(channel, [4, 7], images, square_and_triple, ("logits",))
-    assert first.tolist() == [[1, 4], [9, 16]]
-    assert second.tolist() == [[3, 6], [9, 12]]
-    (2 * first + second).sum().backward()
-    assert sent[4, "down", "gradients"]["0"].tolist() == [[2, 2], [2, 2]]
-    assert sent[4, "up", "gradients"]["images"].tolist() == [[4, 8], [12, 16]]  # 2 times 2 x
-    assert sent[7, "up", "gradients"]["images"].tolist() == [[3, 3], [3, 3]]
-    assert images.grad.tolist() == [[7, 11], [15, 19]]
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        lambda answers: sum(loss_of(*own) for own in answers),
-        lambda answers: sum(scores.sum() for _, scores in answers),
-        lambda answers: answers[0][0].sum() + answers[1][1].square().sum(),
-        lambda answers: answers[1][0].square().sum(),
-    ],
-    ids=["all", "scores alone", "another of each", "of one client alone"],
-)
-def test_together_they_get_and_send_what_they_would_one_after_another(network, loss):
-    def other(images):
-        return {kind: outputs.square() for kind, outputs in network(images).items()}
-
-    def both(received):
-        return [network(received[0]), other(received[1])]
-
-    together, alone = make_images(), make_images()
-    channels = Channel(), Channel()
-    found = ask_together(channels[0], [3, 5], together, both, KINDS)
-    expected = [
-        ask(channels[1], k, alone, answer, KINDS) for k, answer in ((3, network), (5, other))
-    ]
-    for own, single in zip(found, expected, strict=True):
-        assert all(torch.equal(a, b) for a, b in zip(own, single, strict=True))
-    loss(found).backward()
-    loss(expected).backward()
-    torch.testing.assert_close(together.grad, alone.grad, rtol=1e-14, atol=1e-15)
-    assert {*channels[0].ledger} == {*channels[1].ledger}
-
-
-def test_a_guard_takes_the_gradient_of_each_client_by_itself():
-    images = torch.tensor([[1.0, 2.0]], requires_grad=True)
-    answers = ask_together(
-        Channel(),
-        [0, 1],
-        images,
-        square_and_triple,
-        ("logits",),
-        guard=lambda gradient: gradient.clamp(max=2.5),
-    )
-    sum(logits.sum() for (logits,) in answers).backward()
-    assert images.grad.tolist() == [[2 + 2.5, 2.5 + 2.5]]
 
 
 # -- planning --

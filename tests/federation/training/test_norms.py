@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from federation.training.execution import DEFAULT, Execution
+from federation.training.execution import DEFAULT
 from federation.training.loops import forward_pass
 from federation.training.norms import LoneBatchNorm
 from methods.fedavg import FedAvg
@@ -36,11 +36,9 @@ def test_several_values_per_channel_are_normalised_as_ever():
     assert same_bits(norm.state_dict(), plain.state_dict())
 
 
-@pytest.mark.parametrize("stacked", [1, 2])
-def test_a_client_of_one_sample_trains_where_the_last_map_is_one_pixel(stacked):
+def test_a_client_of_one_sample_trains_where_the_last_map_is_one_pixel():
     clients = [client_with(0, [1], "resnet10-slim"), client_with(1, [0], "resnet10-slim")]
-    execution = DEFAULT if stacked == 1 else Execution(stacked=2)
-    federation = make_federation(clients, network="resnet10-slim", execution=execution)
+    federation = make_federation(clients, network="resnet10-slim")
     before = federation.networks.initial("resnet10-slim").state_dict()
     fitted = FedAvg(rounds=1, participation=1.0).fit(federation)
     moved = [name for name, tensor in before.items() if not torch.equal(tensor, fitted.state[name])]

@@ -64,7 +64,7 @@ def test_what_one_raises_ends_all_and_each_among_its_own_variables():
 
 
 def test_networks_with_dropout_are_not_side_by_side():
-    graphs, drops = Execution(compile="graphs"), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
-    assert not side_by_side(graphs, drops)
-    assert side_by_side(graphs, nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0)))
-    assert not side_by_side(Execution(stacked=2), nn.Linear(2, 2))
+    stacked, drops = Execution(stacked=2), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    assert not side_by_side(stacked, drops)
+    assert side_by_side(stacked, nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0)))
+    assert not side_by_side(Execution(compile="graphs"), nn.Linear(2, 2))
