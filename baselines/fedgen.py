@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from federation.checkpoint import state_of
+from federation.client import Client
 from federation.federation import Federation
-from federation.parties.checkpoint import state_of
-from federation.parties.client import Client
 from federation.samples import see
 from federation.training.loops import Batch, Penalty, SteadyPenalty
 from methods.fedavg import FedAvg, State

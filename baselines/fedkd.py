@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.blocks.averaging import class_count_weights
-from federation.blocks.voting import vote
+from federation.augmentation.basic import augment
+from federation.checkpoint import Checkpoint
+from federation.client import Shard
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Shard
-from federation.training.augmentation import augment
+from federation.shared.averaging import class_count_weights
+from federation.shared.voting import vote
 from federation.training.loops import predict, unit_range
 from methods.fedmd import absolute_error
 from privacy.plan import DP_SGD, PATE

@@ -20,9 +20,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.averaging import average_states
+from federation.client import Client, Shard
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
+from federation.shared.averaging import average_states
 from federation.training.loops import Batch, Normalisation, Penalty, predict
 from methods.fedavg import FedAvg, State
 from models.latent import Latent, pooled, when_passed

@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.views import labelled_set, strong_view, update_ema, weak_view
+from federation.augmentation.basic import RandAugment
+from federation.checkpoint import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
-from federation.training.augmentation import RandAugment
+from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
 from federation.training.loops import TrainingPlan
 from results.numbers import Count, Positive, Share
 

@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.views import labelled_set, weak_view
+from federation.checkpoint import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
+from federation.shared.views import labelled_set, weak_view
 from results.numbers import Count
 
 

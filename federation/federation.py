@@ -10,24 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from federation.caching.cache import StageCache
+from federation.augmentation.basic import Augmentation
+from federation.cache import StageCache
 from federation.channel import Channel
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client
-from federation.parties.data import LabelledSet, PublicData
-from federation.parts.evaluation import Evaluation
-from federation.parts.networks import Networks
-from federation.parts.privacy import Privacy
-from federation.parts.protection import Protection
-from federation.parts.rounds import Rounds
-from federation.parts.setup import Setup
-from federation.parts.stages import Stages
-from federation.parts.streams import Streams
-from federation.parts.trainer import Trainer
+from federation.checkpoint import Checkpoint
+from federation.client import Client
+from federation.data import LabelledSet, PublicData
+from federation.execution import DEFAULT, Execution
+from federation.inside.evaluation import Evaluation
+from federation.inside.networks import Networks
+from federation.inside.privacy import Privacy
+from federation.inside.protection import Protection
+from federation.inside.rounds import Rounds
+from federation.inside.setup import Setup
+from federation.inside.stages import Stages
+from federation.inside.streams import Streams
+from federation.inside.trainer import Trainer
 from federation.seeds import Seeds
 from federation.tasks.base import Task
-from federation.training.augmentation import Augmentation
-from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Loss, Normalisation, TrainingPlan
 from privacy.plan import DP_SGD
 

@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, replace
 import torch
 import torch.nn.functional as F
 
+from federation.checkpoint import Checkpoint
+from federation.client import Client, Shard
+from federation.data import TrainingSet
 from federation.federation import Federation
+from federation.inside.trainer import LocalTraining
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client, Shard
-from federation.parties.data import TrainingSet
-from federation.parts.trainer import LocalTraining
 from federation.training.loops import TrainingPlan
 from results.numbers import Count, Positive
 

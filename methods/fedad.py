@@ -16,14 +16,14 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.blocks.attention import aligned, attention_bounds
-from federation.blocks.averaging import class_count_weights
-from federation.blocks.views import weak_view
+from federation.checkpoint import Checkpoint
+from federation.client import Client
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client
 from federation.seeds import Stream
+from federation.shared.attention import aligned, attention_bounds
+from federation.shared.averaging import class_count_weights
+from federation.shared.views import weak_view
 from federation.tasks.multi_label import placed
 from federation.training.loops import Loss, predict
 from models.catalogue import feature_shape

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from federation.checkpoint import state_of
+from federation.client import Client
 from federation.federation import Federation
-from federation.parties.checkpoint import state_of
-from federation.parties.client import Client
 from federation.training.loops import augmented, predict
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import torch
 
+from federation.checkpoint import Checkpoint
+from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client, Shard
 from federation.training.loops import TrainingPlan, predict
 from privacy.plan import DP_SGD
 from results.numbers import Count, Positive

@@ -17,13 +17,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
+from federation.checkpoint import Checkpoint
+from federation.client import Client
 from federation.costs import differentiated, values
+from federation.data import LabelledSet
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client
-from federation.parties.data import LabelledSet
+from federation.shared.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
 from federation.training.loops import DivergedError, Normalisation, TrainingPlan, unit_range
 from models.saliency import grad_cam, input_gradient, unit_scaled
 from results.names import check_known

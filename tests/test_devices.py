@@ -20,17 +20,17 @@ from benchmarks import contract
 from benchmarks.contract.fits import DISJOINT
 from benchmarks.running.execute import prepare_device
 from benchmarks.tables import registry
-from federation.caching import snapshots
+from federation import snapshots
+from federation.augmentation.basic import Augmentation, augment
+from federation.execution import DEFAULT, Execution
 from federation.fitting import fit
-from federation.parts.rounds import Rounds
-from federation.training.augmentation import Augmentation, augment
-from federation.training.execution import DEFAULT, Execution
-from federation.training.replay import RECORDERS
+from federation.graphs.replay import RECORDERS
+from federation.inside.rounds import Rounds
 from models.catalogue import build, networks
 from privacy.plan import RELEASED
 from tests.device_fits import NEEDS_CUDA_CODE, federation_on
 from tests.fakecuda import fake_cuda
-from tests.federation.training.replayed import PLANS, trained
+from tests.federation.graphs.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 
@@ -206,7 +206,7 @@ WITH_STEPS = (
     "pseudo-label",
 )
 """Methods with loops of their own; FedIOD's reconstruction has that of its segmentation."""
-WAITS = ("federation/channel.py", "federation/training/augmentation.py")
+WAITS = ("federation/channel.py", "federation/augmentation/basic.py")
 """What waits in a step and may: messages, once each, and strong views, for how many images undergo
 each operation."""
 

@@ -18,7 +18,7 @@ from results.numbers import MOST_WHOLE, shortened, whole_number
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
     from benchmarks.tables.selection import Selection
-    from federation.training.execution import Execution
+    from federation.execution import Execution
 
 
 def choice(option: str, value: str, known: tuple[str, ...]) -> str:
@@ -106,7 +106,7 @@ def make_selection(
     stacked: int = 1,
 ) -> Selection:
     from benchmarks.tables.selection import Selection, parse_methods, parse_only
-    from federation.training.execution import COMPILE, PRECISIONS, Execution
+    from federation.execution import COMPILE, PRECISIONS, Execution
 
     try:
         numbers = tuple(whole_number(seed.strip(), 0) for seed in seeds.split(","))
@@ -158,7 +158,7 @@ def parse_settings(
 
 def check_execution(execution: Execution, device: str) -> None:
     """Raise SpecError for a way of running that the device or the machine does not have."""
-    from federation.training.execution import CUDA_GRAPHS
+    from federation.execution import CUDA_GRAPHS
 
     if execution.precision == "tf32" and not device.startswith("cuda"):
         raise SpecError(

@@ -58,7 +58,7 @@ def sweep_budgets(
     """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
     from benchmarks.tables.selection import listed
     from benchmarks.tables.sweep import parse_epsilons, swept
-    from federation.training.execution import DEFAULT
+    from federation.execution import DEFAULT
 
     selection = make_selection(
         profile, "paper", only or [], methods, seeds, device, threads, require_real, plugin or []

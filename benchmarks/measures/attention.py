@@ -16,8 +16,8 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
+    from federation.checkpoint import Checkpoint
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
 
 SHOWN = 4
 """Films in the picture, each of another finding."""
@@ -53,7 +53,7 @@ def measure(
     """
     import torch
 
-    from federation.blocks.attention import aligned, attention_bounds
+    from federation.shared.attention import aligned, attention_bounds
     from federation.tasks.multi_label import MultiLabel
 
     task = federation.task

@@ -30,7 +30,7 @@ from benchmarks.running.stage_server import StageServer
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
-from federation.caching.events import StageEvent
+from federation.events import StageEvent
 from federation.watching import Point
 from results.files import DataError, ResultsError, cache_home, write_atomic
 from results.names import near

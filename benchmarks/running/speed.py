@@ -10,14 +10,14 @@ import torch
 
 from benchmarks.running.execute import prepare_device
 from federation.costs import Meter, Workload
-from federation.parties.data import TrainingSet
+from federation.data import TrainingSet
+from federation.execution import DEFAULT, Execution
+from federation.graphs.turns import take_turns
 from federation.tasks.base import Task
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
-from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, training_steps
-from federation.training.turns import take_turns
 from models.catalogue import build, entry
 
 SAMPLE = 1.5e11

@@ -11,15 +11,15 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables.registry import MethodEntry, find_scenario
 from benchmarks.tables.spec import DUPLICATES, Scalar
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.channel import Channel
+from federation.client import Client
+from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
+from federation.inside.protection import Protection
 from federation.method import Method
-from federation.parties.client import Client
-from federation.parts.protection import Protection
 from federation.seeds import Seeds
 from federation.tasks.base import conditioned
-from federation.training.execution import DEFAULT, Execution
 from models.catalogue import network_for
 from privacy.plan import RELEASED, PrivacyPlan
 from results.numbers import check_bounds

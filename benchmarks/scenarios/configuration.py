@@ -24,7 +24,7 @@ from benchmarks.tables.spec import (
     SpecError,
 )
 from datasets import partitions
-from federation.training.augmentation import Augmentation
+from federation.augmentation.basic import Augmentation
 from federation.training.loops import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
 from results.names import near

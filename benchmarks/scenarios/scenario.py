@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from datasets.catalogue import ResolvedData
-from federation.parties.client import Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Shard
+from federation.data import LabelledSet, PublicData
 from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 

@@ -39,7 +39,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.selection import Selection
 from federation.costs import Workload
-from federation.training.execution import Execution
+from federation.execution import Execution
 from results.files import write_atomic
 from results.record import OK, Record
 from results.sourcecode import source_libraries

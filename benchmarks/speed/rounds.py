@@ -17,12 +17,12 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from datasets import catalogue
-from federation.blocks.averaging import average_states
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
+from federation.shared.averaging import average_states
 from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan, batches, unit_range
 from methods.fedavg import FedAvg

@@ -13,11 +13,11 @@ from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from datasets import catalogue
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Seeds
-from federation.training.execution import DEFAULT, Execution
 from methods.fediod import FedIOD
 from methods.fediod.parties import make_nodes, make_server
 

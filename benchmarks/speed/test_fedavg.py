@@ -15,14 +15,14 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.speed.pairs import compare
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.channel import Channel
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
+from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
-from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedavg import FedAvg
 

@@ -21,8 +21,8 @@ import torch._inductor.config
 from benchmarks.running.execute import prepare_device
 from benchmarks.speed.pairs import annotate, compare
 from datasets import catalogue
+from federation.execution import Execution
 from federation.tasks.classification import Classification
-from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan, train, unit_range
 from federation.training.measuring import evaluate
 from models.catalogue import build

@@ -13,7 +13,7 @@ import torch
 from federation.tasks.nuclei import Nuclei
 from federation.tasks.regions import BRATS, TUMOUR, Regions
 from federation.training.loops import Normalisation, TrainingPlan, predictions, train
-from federation.training.windows import Window
+from federation.windows import Window
 from models.catalogue import build
 
 CASES = [

@@ -21,7 +21,7 @@ from benchmarks.publish.regeneration import regenerate
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection, parse_overrides
 from benchmarks.tables.spec import Paper, Table
-from federation.training.execution import Execution
+from federation.execution import Execution
 
 DIVISION, REST = ("partition",), ("weights", "sampling", "shuffling")
 

@@ -14,15 +14,15 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import torch
 from torch import nn
 
+from federation.augmentation.basic import Augmentation, augment, augment_pairs, filled
 from federation.costs import active_meter
+from federation.execution import DEFAULT, Execution
+from federation.graphs.replay import Replayed, read_rate_from, recorder_on
 from federation.samples import see
 from federation.seeds import Stream
-from federation.training.augmentation import Augmentation, augment, augment_pairs, filled
-from federation.training.execution import DEFAULT, Execution
 from federation.training.norms import LoneBatchNorm
-from federation.training.replay import Replayed, read_rate_from, recorder_on
-from federation.training.windows import Window
 from federation.watching import show_epoch
+from federation.windows import Window
 from results.names import check_known
 
 M = TypeVar("M", bound=nn.Module)

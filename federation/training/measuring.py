@@ -11,7 +11,7 @@ from federation.costs import active_meter
 from federation.tasks.base import Task
 from federation.tasks.multi_label import placed
 from federation.training.loops import Normalisation, predictions
-from federation.training.windows import Window
+from federation.windows import Window
 
 
 def evaluate(

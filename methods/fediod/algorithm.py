@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.blocks.learner import steps_per_epoch
+from federation.checkpoint import Checkpoint
 from federation.federation import Federation
-from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
+from federation.shared.learner import steps_per_epoch
 from federation.watching import show
 from methods.fediod.losses import (
     adversarial_loss,

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.blocks.learner import Learner, steps_per_epoch
-from federation.blocks.remote import ask
+from federation.augmentation.basic import augment
+from federation.checkpoint import Checkpoint
+from federation.client import Client, Shard
 from federation.federation import Federation
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client, Shard
 from federation.seeds import Stream
-from federation.training.augmentation import augment
+from federation.shared.learner import Learner, steps_per_epoch
+from federation.shared.remote import ask
 from federation.training.loops import unit_range
 from methods.fediod.losses import discriminator_loss, size_weights
 from methods.fediod.released import noisy_scores

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from baselines.asyndgan import AsynDGAN
-from federation.blocks.conditional_gan import Answer, Critic
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
 from federation.seeds import Seeds
+from federation.shared.conditional_gan import Answer, Critic
 from tests.federation.tiny import make_dense_federation, rectangles
 from tests.methods.fediod.cases import patch_logits
 from tests.methods.shards import same_bits

@@ -3,9 +3,9 @@
 import torch
 
 from baselines.fedavg_plus import FedAvgPlus
-from federation.blocks.averaging import average_states
 from federation.costs import Meter, metering
-from federation.training.execution import Execution
+from federation.execution import Execution
+from federation.shared.averaging import average_states
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
 from tests.methods.shards import copied, same_bits

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from baselines.fedkd import FedKD, weighted_ensemble
-from federation.blocks.averaging import class_count_weights
+from federation.augmentation.basic import Augmentation
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.parties.data import PublicData
-from federation.parts.protection import Protection
+from federation.data import PublicData
+from federation.inside.protection import Protection
 from federation.seeds import Seeds
-from federation.training.augmentation import Augmentation
+from federation.shared.averaging import class_count_weights
 from federation.training.loops import DivergedError, TrainingPlan
 from methods.fedmd import absolute_error
 from privacy.pate import histogram

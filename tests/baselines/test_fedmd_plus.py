@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from baselines.fedmd_plus import FedMDPlus
-from federation.blocks.amalgamation import hint_loss
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
-from federation.parties.data import PublicData
-from federation.parts.networks import HeterogeneousClientsError
+from federation.data import PublicData
+from federation.inside.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
+from federation.shared.amalgamation import hint_loss
 from federation.training.loops import predict
 from models.cut import Encoder, encode
 from tests.federation.tiny import bright_images

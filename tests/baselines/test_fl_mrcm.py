@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from baselines.fl_mrcm import FLMRCM, POOLED, Aligner, alignment_loss, domain_loss
-from federation.caching.snapshots import Snapshots
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
+from federation.snapshots import Snapshots
 from methods.fedavg import FedAvg
 from models.entry import ModelError
 from models.latent import Latent

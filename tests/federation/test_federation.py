@@ -8,7 +8,7 @@ import torch
 
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
-from federation.parties.data import PublicData
+from federation.data import PublicData
 from federation.training.loops import TrainingPlan, predict
 from models import catalogue
 from tests.federation.tiny import CLASSES, make_federation

@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from federation.caching.cache import DAMAGED, StageCache, content_digest
+from federation.augmentation.basic import Augmentation
+from federation.cache import DAMAGED, StageCache, content_digest
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
+from federation.data import LabelledSet, PublicData
 from federation.fitting import fit
+from federation.inside.protection import Protection
 from federation.method import Method
-from federation.parties.data import LabelledSet, PublicData
-from federation.parts.protection import Protection
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
-from federation.training.augmentation import Augmentation
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.dlad import DLAD
 from methods.fedavg import FedAvg

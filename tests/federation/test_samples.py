@@ -12,13 +12,13 @@ from torch import nn
 from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from baselines.standalone import Standalone
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.costs import Meter, metering
+from federation.execution import Execution
 from federation.fitting import fit
+from federation.inside.protection import Protection
 from federation.method import Method
-from federation.parts.protection import Protection
 from federation.samples import active_count, aside, counted, on_client, see
-from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan, predict, train
 from methods.dlad import DLAD
 from methods.fedavg import FedAvg

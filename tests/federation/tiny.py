@@ -4,10 +4,10 @@ their brightness; larger ones of rectangles, and of discs that are to be reconst
 
 import torch
 
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.tasks.reconstruction import Reconstruction

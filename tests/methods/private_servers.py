@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import torch
 
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedsa import FedSA

@@ -5,8 +5,8 @@ PyTorch.
 import torch
 import torch.nn.functional as F
 
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet
+from federation.client import Client, Shard
+from federation.data import LabelledSet
 from federation.training.loops import Normalisation, TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 

@@ -14,7 +14,7 @@ from baselines.fedmd_plus import FedMDPlus
 from baselines.fedprox_plus import FedProxPlus
 from baselines.fl_mrcm import FLMRCM
 from baselines.li_2019 import Li2019
-from federation.caching.snapshots import Snapshots
+from federation.snapshots import Snapshots
 from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF

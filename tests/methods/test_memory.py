@@ -13,12 +13,12 @@ from pathlib import Path
 import torch
 from baselines.fedgen import FedGEN
 from baselines.standalone import Standalone
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.seeds import Seeds
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedavg import FedAvg

@@ -8,7 +8,7 @@ from baselines.fedgen import FedGEN
 from benchmarks.tables import registry
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.parts.networks import HeterogeneousClientsError
+from federation.inside.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF

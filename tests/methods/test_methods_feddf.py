@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
+from federation.augmentation.basic import Augmentation
 from federation.channel import Channel
+from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.parties.checkpoint import state_of
-from federation.parties.data import PublicData
-from federation.training.augmentation import Augmentation
+from federation.data import PublicData
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from tests.federation.tiny import bright_images, make_federation

@@ -5,8 +5,8 @@ import torch
 
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.parties.data import PublicData
-from federation.parts.trainer import Trainer
+from federation.data import PublicData
+from federation.inside.trainer import Trainer
 from federation.seeds import Seeds
 from federation.training.loops import predict
 from methods.fedmd import FedMD, absolute_error

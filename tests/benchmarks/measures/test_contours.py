@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.measures import contours
-from federation.parties.data import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.regions import TUMOUR, Regions
 from federation.training.loops import Normalisation

@@ -22,7 +22,7 @@ from benchmarks.speed.cuda import (
     write_workloads,
 )
 from federation.costs import Workload
-from federation.training.execution import Execution
+from federation.execution import Execution
 from results.record import Measurement, Record
 
 TINY = Workload("cnn-small", (1, 8, 8), 3, 4)

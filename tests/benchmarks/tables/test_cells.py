@@ -13,7 +13,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection, parse_only, parse_overrides
 from benchmarks.tables.spec import PROFILES, SpecError
-from federation.training.execution import Execution
+from federation.execution import Execution
 from models import weight_files
 from results.files import DataError
 from results.sourcecode import folder_modules, source_digest, source_libraries

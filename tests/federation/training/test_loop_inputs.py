@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from federation.augmentation.basic import Augmentation
 from federation.costs import Meter, metering
-from federation.training.augmentation import Augmentation
 from federation.training.loops import (
     Normalisation,
     TrainingPlan,

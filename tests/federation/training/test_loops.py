@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from federation.augmentation.basic import Augmentation
 from federation.costs import Meter, metering
-from federation.training.augmentation import Augmentation
 from federation.training.loops import DivergedError, Normalisation, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (
     DropsHalf,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from federation.training.execution import DEFAULT
+from federation.execution import DEFAULT
 from federation.training.loops import forward_pass
 from federation.training.norms import LoneBatchNorm
 from methods.fedavg import FedAvg

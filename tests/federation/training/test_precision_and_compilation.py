@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from federation.execution import DEFAULT, Execution
 from federation.training import loops as training
-from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, forward_pass, predict, train, unit_range
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.federation.training.one_pixel import generator, sgd

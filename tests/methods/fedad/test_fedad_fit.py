@@ -7,13 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.caching.snapshots import Snapshots
+from federation.augmentation.basic import Augmentation
 from federation.channel import Channel, encoded_size
+from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.parties.checkpoint import state_of
-from federation.parties.data import PublicData
-from federation.parts.protection import Protection
-from federation.training.augmentation import Augmentation
+from federation.data import PublicData
+from federation.inside.protection import Protection
+from federation.snapshots import Snapshots
 from federation.training.loops import TrainingPlan
 from methods.fedad import FedAD, lower_loss, quantised, restored, upper_loss
 from models.cut import encode

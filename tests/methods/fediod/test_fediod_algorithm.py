@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from federation.augmentation.basic import Augmentation, augment
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.parties.data import PublicData
+from federation.data import PublicData
 from federation.seeds import Seeds
-from federation.training.augmentation import Augmentation, augment
 from federation.training.loops import DivergedError
 from methods.fediod import FedIOD
 from methods.fediod.losses import entropy
