@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from federation.shared.conditional_gan import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from federation.checkpoint import Checkpoint
 from federation.client import Client, Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 

@@ -14,13 +14,14 @@ import torch
 from torch import nn
 
 from federation.augmentation.basic import augment
-from federation.checkpoint import Checkpoint
 from federation.client import Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from federation.shared.averaging import class_count_weights
 from federation.shared.voting import vote
-from federation.training.loops import predict, unit_range
+from federation.training.inputs import unit_range
+from federation.training.loops import predict
 from methods.fedmd import absolute_error
 from privacy.plan import DP_SGD, PATE
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import torch
 
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from methods.dlad import confidence_weights, mixture, teacher_probabilities

@@ -13,10 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation.basic import RandAugment
-from federation.checkpoint import Checkpoint, state_of
+from federation.augmentation.rand import RandAugment
 from federation.costs import selected
-from federation.data import LabelledSet
+from federation.data import Checkpoint, LabelledSet, state_of
 from federation.federation import Federation
 from federation.method import Method
 from federation.samples import see

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 

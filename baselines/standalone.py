@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from privacy.plan import DP_SGD

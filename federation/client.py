@@ -13,7 +13,7 @@ from datasets.access import AccessError, is_fitting
 from federation import watching
 from federation.samples import on_client
 from federation.tasks.base import Task
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 
 P = ParamSpec("P")
 R = TypeVar("R")

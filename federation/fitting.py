@@ -15,7 +15,7 @@ import torch
 from datasets.access import while_fitting
 from federation.cache import Stage, StageCache, StageRequest
 from federation.channel import Transfer
-from federation.checkpoint import Checkpoint, History
+from federation.data import Checkpoint, History
 from federation.federation import Federation
 from federation.method import Fitted, Method
 from federation.samples import aside

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.federation import Federation
 from privacy.plan import DP_SGD
 

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.checkpoint import Checkpoint
 from federation.client import Client
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Stream
@@ -25,7 +25,8 @@ from federation.shared.attention import aligned, attention_bounds
 from federation.shared.averaging import class_count_weights
 from federation.shared.views import weak_view
 from federation.tasks.multi_label import placed
-from federation.training.loops import Loss, predict
+from federation.training.loops import predict
+from federation.training.plan import Loss
 from models.catalogue import feature_shape
 from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from privacy.plan import DP_SGD

@@ -11,7 +11,7 @@ from torch import nn
 
 from federation.client import Client
 from federation.federation import Federation
-from federation.training.loops import Penalty, SteadyPenalty
+from federation.training.plan import Penalty, SteadyPenalty
 from methods.fedavg import FedAvg
 from privacy.plan import DP_SGD
 

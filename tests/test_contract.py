@@ -20,7 +20,7 @@ from benchmarks.contract.fits import Fit
 from benchmarks.tables import registry
 from federation.inside.evaluation import OracleError
 from federation.method import Method
-from federation.training.loops import SteadyPenalty
+from federation.training.plan import SteadyPenalty
 from methods.dlad import teacher_probabilities
 from methods.fedprox import FedProx
 from privacy.releases import GaussianSteps

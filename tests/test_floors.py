@@ -47,7 +47,6 @@ ROOMS = {
         "snapshots",
         "cache",
         "client",
-        "checkpoint",
         "training",
         "tasks",
         "graphs",
@@ -63,6 +62,7 @@ ROOMS = {
         "watching",
         "surroundings",
         "costs",
+        "flops",
     ),
     "reports": ("pages", "comparing", "kinds", "drawing", "tables"),
 }

@@ -38,7 +38,7 @@ from federation.client import Client
 from federation.execution import DEFAULT
 from federation.federation import Federation
 from federation.seeds import AXES, Seeds
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from metrics.images import psnr
 from privacy.attacks.outputs import Answer, match_answers
 from privacy.attacks.threat import ThreatModel

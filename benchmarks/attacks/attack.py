@@ -26,7 +26,7 @@ from federation.cache import StageCache
 from federation.execution import DEFAULT
 from federation.resizing import resize
 from federation.seeds import Seeds
-from federation.training.loops import Normalisation, unit_range
+from federation.training.inputs import Normalisation, unit_range
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
 from reports.drawing.pictures import image_rows

@@ -30,7 +30,7 @@ from datasets import catalogue
 from datasets.access import AccessError, while_fitting
 from federation.cache import StageCache, content_digest
 from federation.channel import Channel, Transfer, encode
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.execution import Execution
 from federation.federation import Federation
 from federation.fitting import listed

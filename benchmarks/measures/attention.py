@@ -16,7 +16,7 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
-    from federation.checkpoint import Checkpoint
+    from federation.data import Checkpoint
     from federation.federation import Federation
 
 SHOWN = 4
@@ -117,7 +117,7 @@ def attention_maps(federation: Federation, model: Checkpoint, images: torch.Tens
     """A network's attention for every class of its own, (n, c, h, w)."""
     import torch
 
-    from federation.training.loops import unit_range
+    from federation.training.inputs import unit_range
     from models.cut import encode
     from models.saliency import class_attention
 

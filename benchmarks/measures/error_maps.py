@@ -14,8 +14,7 @@ from benchmarks.tables.measure import Fitted
 from results.arrays import pack
 
 if TYPE_CHECKING:
-    from federation.checkpoint import Checkpoint
-    from federation.data import LabelledSet
+    from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
 
 

@@ -15,8 +15,7 @@ from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.checkpoint import Checkpoint
-    from federation.data import LabelledSet
+    from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
     from federation.tasks.multi_label import MultiLabel
 

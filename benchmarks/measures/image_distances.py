@@ -20,7 +20,7 @@ from benchmarks.tables.measure import Config
 from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.method import Method
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from metrics.frechet import frechet_distance, is_reliable, title
 from metrics.images import WINDOW, psnr, ssim
 from privacy.attacks.threat import BatchNorm, Shares, ThreatModel

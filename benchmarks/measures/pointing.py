@@ -17,8 +17,7 @@ from benchmarks.tables.measure import Fitted, Measure, Taken
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.checkpoint import Checkpoint
-    from federation.data import LabelledSet
+    from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
 
 POINTING, EMPTY = "pointing-accuracy", "attention-empty"

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from federation.cache import Stage, StageCache, StageRequest, content_digest
-from federation.training.loops import Normalisation, unit_range
+from federation.training.inputs import Normalisation, unit_range
 from metrics.images import match
 from models.catalogue import network_digest
 from privacy.attacks.dlg import deep_leakage

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import torch
 
     from federation.channel import Transfer
-    from federation.checkpoint import Checkpoint
+    from federation.data import Checkpoint
     from federation.federation import Federation
 
 ACCURACY = "accuracy"

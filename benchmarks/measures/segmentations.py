@@ -12,7 +12,7 @@ from metrics.names import is_count
 from results.arrays import pack
 
 if TYPE_CHECKING:
-    from federation.checkpoint import Checkpoint
+    from federation.data import Checkpoint
     from federation.federation import Federation
     from results.record import Measurement
 

@@ -14,7 +14,7 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
-    from federation.checkpoint import Checkpoint
+    from federation.data import Checkpoint
     from federation.federation import Federation
 
 SELECTING = "evaluation.selecting"

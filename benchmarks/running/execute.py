@@ -27,7 +27,7 @@ from benchmarks.tables.cells import Cell
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from federation.cache import StageCache
 from federation.channel import Channel
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.events import StageEvent
 from federation.execution import Execution
 from federation.federation import Federation

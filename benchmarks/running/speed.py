@@ -17,7 +17,9 @@ from federation.tasks.base import Task
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import Normalisation, TrainingPlan, channels_last, training_steps
+from federation.training.inputs import Inputs, Normalisation, channels_last
+from federation.training.loops import training_steps
+from federation.training.plan import Training, TrainingPlan
 from models.catalogue import build, entry
 
 SAMPLE = 1.5e11
@@ -122,16 +124,14 @@ def _training(
 
     sets = [images_and_targets() for _ in range(execution.stacked)]
     models = [network() for _ in sets]
+    training = Training(task.loss, plan)
     return lambda: take_turns(
         [
             training_steps(
                 model,
-                held.images,
-                held.targets,
-                task.loss,
-                plan,
-                normalise=normalise,
-                generator=torch.Generator(device),
+                held,
+                training,
+                Inputs(normalise, generator=torch.Generator(device)),
                 execution=execution,
             )
             for model, held in zip(models, sets, strict=True)

@@ -25,7 +25,7 @@ from benchmarks.tables.spec import (
 )
 from datasets import partitions
 from federation.augmentation.basic import Augmentation
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
 from results.names import near
 from results.numbers import (

@@ -24,7 +24,7 @@ from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.multi_label import MultiLabel
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from metrics.classification import UNKNOWN
 from results.files import digest
 from results.names import near

@@ -27,7 +27,7 @@ from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.tasks.targets import task_of
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 
 TASKS = ("classification", "segmentation")
 """Values of `data.task` that are this scenario's."""

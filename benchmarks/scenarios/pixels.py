@@ -31,7 +31,7 @@ from federation.seeds import Seeds
 from federation.tasks.base import Task
 from federation.tasks.nuclei import Distance, Nuclei
 from federation.tasks.regions import BRATS, TUMOUR, Regions
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from federation.windows import Window, patches
 from metrics.masks import Reading
 from results.files import digest

@@ -12,7 +12,7 @@ from datasets.catalogue import ResolvedData
 from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.tasks.base import Task
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.reconstruction import Reconstruction
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from results.files import digest
 from results.names import near
 

@@ -20,7 +20,7 @@ import torch
 from baselines.fedkd import FedKD
 from benchmarks.speed.pairs import Timed, compare
 from benchmarks.speed.teachers import BATCH, PUBLIC, federation_of, fediod_step
-from federation.checkpoint import state_of
+from federation.data import state_of
 from federation.federation import Federation
 from federation.method import Method
 from methods import feddf

@@ -19,8 +19,8 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from datasets.catalogue import ResolvedData
-    from federation.checkpoint import Checkpoint
     from federation.client import Client
+    from federation.data import Checkpoint
     from federation.federation import Federation
     from federation.method import Method
     from federation.seeds import Seeds

@@ -23,7 +23,7 @@ from baselines.fedavgm import FedAvgM
 from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.shared.averaging import average_states
-from federation.training.loops import Normalisation, unit_range
+from federation.training.inputs import Normalisation, unit_range
 from federation.watching import is_watched, show
 from methods.fedavg import State
 

@@ -8,12 +8,11 @@ import torch
 from torch import nn
 
 from datasets.access import refuse
-from federation.checkpoint import History
 from federation.costs import active_meter
-from federation.data import LabelledSet
+from federation.data import History, LabelledSet
+from federation.inside.setup import HeldOut, Setup
 from federation.samples import aside
 from federation.tasks.base import Task
-from federation.training.loops import Normalisation
 from federation.training.measuring import evaluate
 from federation.watching import show
 from metrics.names import METRICS, at_site, is_count
@@ -34,30 +33,14 @@ def is_looked_at(number: int, count: int, looks: int) -> bool:
 class Evaluation:
     """The test set and the server's validation set, and the metrics of the run so far."""
 
-    def __init__(
-        self,
-        task: Task,
-        normalise: Normalisation,
-        test_set: LabelledSet,
-        validation_set: LabelledSet | None,
-        labels_of_public: torch.Tensor | None,
-        oracle: frozenset[str],
-        looks: int = 0,
-        further: Mapping[str, LabelledSet] | None = None,
-    ):
-        self._test_set = test_set
-        self._further = dict(further or {})
-        self.validation_set = validation_set
+    def __init__(self, setup: Setup, held: HeldOut):
+        self._task, self._normalise = setup.task, setup.normalise
+        self._held = held
         self._history: History = {}
-        self.looks = looks
-        """After how many of a training's epochs or a fit's rounds test metrics are taken, evenly
-        spread and the last among them; 0 for all."""
         self._number, self._count, self._for_all = 0, 0, False
-        self.oracle = oracle
-        """What knowledge that no server has the method declares."""
-        self._task = task
-        self._normalise = normalise
-        self._labels_of_public = labels_of_public
+        self.validation_set = held.validation
+        self.looks = held.looks
+        self.oracle = held.oracle_allowed
 
     @property
     def history(self) -> History:
@@ -87,15 +70,15 @@ class Evaluation:
         choose anything by it.
         """
         refuse("evaluation.test_set is for measures; no method learns from the test set")
-        return self._test_set
+        return self._held.test
 
     @property
     def test_digest(self) -> str:
         """Identifies the test samples, those of further sites too, in stage keys."""
-        if not self._further:
-            return self._test_set.digest
-        sites = {site: held.digest for site, held in self._further.items()}
-        return digest([self._test_set.digest, sites])
+        if not self._held.further_tests:
+            return self._held.test.digest
+        sites = {site: held.digest for site, held in self._held.further_tests.items()}
+        return digest([self._held.test.digest, sites])
 
     def begin_round(self, number: int, count: int, *, for_all: bool = False) -> None:
         """Round `number` of `count` begins; `for_all` if it is the one that a plan follows."""
@@ -140,8 +123,8 @@ class Evaluation:
         """Metrics on the test set (none while planning) of a network that was trained for the
         federation's task, or for `task`; on test samples of further sites as `metric@site`.
         """
-        found = self.measured(model, self._test_set, task)
-        for site, held in self._further.items():
+        found = self.measured(model, self._held.test, task)
+        for site, held in self._held.further_tests.items():
             of_site = self.measured(model, held, task)
             found |= {at_site(metric, site): value for metric, value in of_site.items()}
         return found
@@ -185,8 +168,8 @@ class Evaluation:
 
         Raises OracleError for every other method: a real server has no such labels.
         """
-        if "public-labels" not in self.oracle or self._labels_of_public is None:
+        if "public-labels" not in self.oracle or self._held.oracle_labels is None:
             raise OracleError(
                 "public data are unlabelled; an upper bound must declare oracle = {'public-labels'}"
             )
-        return self._labels_of_public
+        return self._held.oracle_labels

@@ -11,15 +11,15 @@ import torch
 from torch import nn
 
 from federation.cache import content_digest
-from federation.channel import Channel
-from federation.checkpoint import Checkpoint, state_of
 from federation.client import Client
 from federation.costs import active_meter
+from federation.data import Checkpoint, state_of
 from federation.graphs.turns import side_by_side
 from federation.inside.evaluation import Evaluation
 from federation.inside.setup import Setup
 from federation.tasks.base import Task
-from federation.training.loops import DivergedError, channels_last
+from federation.training.inputs import channels_last
+from federation.training.plan import DivergedError
 from models import catalogue
 
 M = TypeVar("M", bound=nn.Module)
@@ -34,9 +34,8 @@ class Networks:
     axis.
     """
 
-    def __init__(self, setup: Setup, channel: Channel, evaluation: Evaluation):
+    def __init__(self, setup: Setup, evaluation: Evaluation):
         self._setup = setup
-        self._channel = channel
         self._evaluation = evaluation
         self.server = setup.network
         """Name of the global model's network."""
@@ -167,8 +166,8 @@ class Networks:
             if not finite.all():  # one look for all, since each waits for the device
                 name = list(state)[finite.tolist().index(False)]
                 raise DivergedError(
-                    f"{name} is no longer a number after round {self._channel.round}; lower the"
-                    " learning rates"
+                    f"{name} is no longer a number after round {self._setup.channel.round};"
+                    " lower the learning rates"
                 )
 
 

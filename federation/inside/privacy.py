@@ -12,7 +12,7 @@ from federation.inside.protection import Protection
 from federation.inside.setup import Setup
 from federation.seeds import Stream
 from federation.tasks.multi_label import MultiLabel
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from federation.training.private import PrivateSteps
 from privacy.accounting import Release
 from privacy.plan import DP_SGD, PrivacyPlan

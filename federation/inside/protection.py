@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from federation.client import Client
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from federation.training.private import PrivateSteps
 from privacy.accounting import Accountant, GaussianSteps, Release, calibrate
 from privacy.plan import RELEASED, PrivacyPlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from federation.channel import Channel, Transfer
 from federation.costs import Meter, Work, active_meter
 from federation.inside.evaluation import Evaluation
 from federation.inside.privacy import Privacy
+from federation.inside.setup import Setup
 from federation.inside.stages import Stages
 from federation.samples import active_count
 from federation.watching import begin_round, is_watched, show
@@ -20,28 +21,15 @@ from privacy.plan import RELEASED
 class Rounds:
     """Counts rounds for the channel, and keeps them while a fit goes on."""
 
-    def __init__(
-        self,
-        channel: Channel,
-        evaluation: Evaluation,
-        privacy: Privacy,
-        stages: Stages,
-        progress: Callable[[str, float], None],
-    ):
-        self._channel = channel
+    def __init__(self, setup: Setup, evaluation: Evaluation, privacy: Privacy, stages: Stages):
+        self._channel = setup.channel
+        self._progress = setup.progress
         self._evaluation = evaluation
         self._privacy = privacy
         self._stages = stages
-        self._progress = progress
 
     def rounds(self, count: int, *, alike: bool = False, **parts: Any) -> Iterator[int]:
-        """Rounds 1 to `count`, booked as such by the channel; an interrupted fit goes on after its
-        last snapshot.
-
-        `parts` are all that a round takes over from the one before (anything with state_dict and
-        load_state_dict). Randomness must come from streams named by the round. With `alike` every
-        round costs the same, so that `plan` follows one and counts it `count` times.
-        """
+        """As `Federation.rounds`."""
         meter = active_meter()
         if meter is not None and alike:
             with meter.repeated(count, counted=False):
@@ -74,12 +62,8 @@ class Rounds:
             self._evaluation.end_rounds()
 
     def steps(self, count: int, *, name: str = "") -> Iterator[int]:
-        """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts
-        it `count` times.
-
-        With a `name` they cost the same in all loops of that name, whatever the number of samples:
-        in every round, and in every fit of the method with the same settings, networks and clients.
-        `plan` follows one of them all.
+        """As `Federation.steps`. Steps of one name are followed once for every fit of the method
+        with the same settings, networks and clients.
         """
         meter = active_meter()
         if meter is None:

@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.cache import Stage, StageCache, StageRequest, Together
-from federation.checkpoint import Checkpoint, History, state_of
+from federation.cache import Stage, StageRequest, Together
 from federation.client import Client
-from federation.data import PublicData
+from federation.data import Checkpoint, History, PublicData, state_of
 from federation.inside.evaluation import Evaluation
 from federation.inside.networks import Networks
 from federation.inside.privacy import Privacy
@@ -22,7 +21,9 @@ from federation.inside.trainer import LocalTraining, Trainer
 from federation.samples import LOCAL
 from federation.seeds import AXES
 from federation.snapshots import Snapshots
-from federation.training.loops import Normalisation, predict
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict
+from federation.training.plan import Training
 from federation.training.private import PrivateSteps
 from models import catalogue
 from privacy.plan import DP_SGD
@@ -35,14 +36,12 @@ class Stages:
     def __init__(
         self,
         setup: Setup,
-        cache: StageCache,
         networks: Networks,
         trainer: Trainer,
         privacy: Privacy,
         evaluation: Evaluation,
-        progress: Callable[[str, float], None],
     ):
-        self.cache = cache
+        self.cache = setup.stages
         """For whoever runs a method and measures it; methods ask by the verbs below."""
         self.snapshots: Snapshots | None = None
         """Where rounds are kept while a fit goes on; None for a fit that starts anew."""
@@ -53,7 +52,6 @@ class Stages:
         self._trainer = trainer
         self._privacy = privacy
         self._evaluation = evaluation
-        self._progress = progress
         self._private_models: list[Checkpoint] = []
 
     def local_models(self) -> list[Checkpoint]:
@@ -131,15 +129,14 @@ class Stages:
             client.index,
             client.network,
         )
-        return LocalTraining(
-            client,
-            model,
+        training = Training(
             task.loss,
             self._setup.local,
             ("teacher", client.index),
             f"teacher {client.index + 1}/{len(self._setup.clients)}",
             normalise=client.normalise,
         )
+        return LocalTraining(client, model, training)
 
     def client_models(
         self,
@@ -231,7 +228,7 @@ class Stages:
         """
 
         def stage() -> Stage:
-            self._progress(f"{kind} of {checkpoint.owner}", 0.0)
+            self._setup.progress(f"{kind} of {checkpoint.owner}", 0.0)
             return Stage({"answers": compute(self._networks.module(checkpoint), images)})
 
         inputs = {

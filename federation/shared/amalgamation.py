@@ -16,13 +16,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.checkpoint import Checkpoint, state_of
 from federation.client import Client, Shard
-from federation.data import TrainingSet
+from federation.data import Checkpoint, TrainingSet, state_of
 from federation.federation import Federation
 from federation.samples import aside
 from federation.shared.averaging import average_states
-from federation.training.loops import Normalisation, Penalty, TrainingPlan, predict
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict
+from federation.training.plan import Penalty, TrainingPlan
 from models.catalogue import feature_shape
 from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
 

@@ -21,14 +21,15 @@ import torch
 import torch.nn.functional as F
 
 from federation.augmentation.basic import filled
-from federation.checkpoint import Checkpoint
 from federation.client import Client, Shard
 from federation.costs import values
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.shared.learner import Learner, steps_per_epoch
 from federation.shared.remote import ask
 from federation.tasks.base import conditioned
-from federation.training.loops import Normalisation, predict, unit_range
+from federation.training.inputs import Normalisation, unit_range
+from federation.training.loops import predict
 from models import catalogue
 from models.generative import PairDiscriminator
 from models.perceptual import NETWORKS, FeatureNetwork, feature_network, perceptual_distance

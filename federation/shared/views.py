@@ -10,11 +10,12 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from federation.augmentation.basic import Augmentation, RandAugment, augment, rand_augment
+from federation.augmentation.basic import Augmentation, augment
+from federation.augmentation.rand import RandAugment, rand_augment
 from federation.data import LabelledSet
 from federation.federation import Federation
 from federation.seeds import Stream
-from federation.training.loops import augmented
+from federation.training.inputs import augmented
 
 
 def labelled_set(federation: Federation) -> LabelledSet:

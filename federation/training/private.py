@@ -14,18 +14,11 @@ from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from torch import nn
 
-from federation.augmentation.basic import Augmentation
 from federation.costs import active_meter
+from federation.data import TrainingSet
 from federation.samples import see
-from federation.training.loops import (
-    Batch,
-    DivergedError,
-    Loss,
-    Normalisation,
-    Penalty,
-    TrainingPlan,
-    training_pairs,
-)
+from federation.training.inputs import Inputs
+from federation.training.plan import Batch, DivergedError, Training
 from privacy.accounting import GaussianSteps
 
 
@@ -65,38 +58,31 @@ def check_separable(model: nn.Module, network: str) -> None:
 
 def train_privately(
     model: nn.Module,
-    images: torch.Tensor,
-    targets: torch.Tensor,
-    loss: Loss,
-    plan: TrainingPlan,
+    samples: TrainingSet,
+    training: Training,
     private: PrivateSteps,
+    inputs: Inputs,
     *,
-    normalise: Normalisation,
-    generator: torch.Generator | None,
     noise: torch.Generator | None,
-    augmentation: Augmentation | None = None,
-    penalty: Penalty | None = None,
     after_epoch: Callable[[int], None] | None = None,
 ) -> None:
-    """Train `model` in place on stored `images` (n, c, *sides) by `private.steps` steps of `plan`'s
-    optimiser.
+    """Train `model` in place on samples without weights, as they are stored, by `private.steps`
+    steps of the plan's optimiser.
 
     A step draws every sample with the sample rate, clips the gradient of each sample's loss, sums,
-    adds Gaussian noise and divides by the expected batch size; `generator` draws samples and their
-    augmentation, `noise` the noise. An epoch is as many steps as see each sample once on average;
-    the last may be short. The gradient of `penalty` is added as it is, so it is shown an
-    empty batch.
+    adds Gaussian noise, which `noise` draws, and divides by the expected batch size. An epoch is as
+    many steps as see each sample once on average; the last may be short. The gradient of a penalty
+    is added as it is, so it is shown an empty batch.
     """
+    plan, penalty, images = training.plan, training.penalty, samples.images
     per_epoch = math.ceil(1 / private.sample_rate)
     meter = active_meter()
     if meter is not None:
         passes = private.steps * private.sample_rate
         meter.book_training(model, images, passes, plan.batch_size)
-        if after_epoch is not None:
-            with meter.repeated(-(-private.steps // per_epoch), counted=False):
-                after_epoch(1)
+        meter.book_looks(-(-private.steps // per_epoch), after_epoch)
         return
-    if generator is None or noise is None:
+    if inputs.generator is None or noise is None:
         raise ValueError(
             "private training needs a generator of the shuffling axis and one of the noise axis"
         )
@@ -117,21 +103,19 @@ def train_privately(
     try:
         for step in range(1, private.steps + 1):
             drawn = (
-                torch.rand(len(images), generator=generator, device=images.device)
+                torch.rand(len(images), generator=inputs.generator, device=images.device)
                 < private.sample_rate
             )
             batch = drawn.nonzero().squeeze(1)
             see(len(batch))
             optimizer.zero_grad(set_to_none=True)
             if len(batch):
-                inputs, wanted = training_pairs(
-                    images[batch], targets[batch], normalise, augmentation, generator
-                )
+                seen, wanted = inputs.pairs(images[batch], samples.targets[batch])
                 with (
                     warnings.catch_warnings()
                 ):  # Opacus's hooks are meant to fire without a gradient of the images
                     warnings.filterwarnings("ignore", message="Full backward hook is firing")
-                    loss(wrapped(inputs), wanted).sum().backward()
+                    training.loss(wrapped(seen), wanted).sum().backward()
             else:  # nobody was drawn: the step is noise alone, as it has to be
                 for parameter in parameters:
                     parameter.grad_sample = parameter.new_zeros((0, *parameter.shape))  # type: ignore[attr-defined]

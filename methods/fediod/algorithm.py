@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.seeds import Stream
 from federation.shared.learner import steps_per_epoch

@@ -11,13 +11,13 @@ import torch
 from torch import nn
 
 from federation.augmentation.basic import augment
-from federation.checkpoint import Checkpoint
 from federation.client import Client, Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.seeds import Stream
 from federation.shared.learner import Learner, steps_per_epoch
 from federation.shared.remote import ask
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from methods.fediod.losses import discriminator_loss, size_weights
 from methods.fediod.released import noisy_scores
 from methods.fediod.settings import Settings

@@ -8,8 +8,8 @@ import math
 
 import torch
 
-from federation.checkpoint import Checkpoint
 from federation.client import Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.shared.learner import steps_per_epoch
 from federation.shared.voting import vote

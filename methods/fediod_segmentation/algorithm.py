@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from federation.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.shared.conditional_gan import (
     Critic,

@@ -7,9 +7,9 @@ import torch
 
 from baselines.fedgen import FeatureGenerator, FedGEN, diversity_loss, label_weighted_loss
 from federation.channel import Channel, encoded_size
-from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.training.loops import Batch
+from federation.data import state_of
+from federation.training.plan import Batch
 from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import client_with, same_bits

@@ -13,7 +13,7 @@ from federation.data import PublicData
 from federation.inside.protection import Protection
 from federation.seeds import Seeds
 from federation.shared.averaging import class_count_weights
-from federation.training.loops import DivergedError, TrainingPlan
+from federation.training.plan import DivergedError, TrainingPlan
 from methods.fedmd import absolute_error
 from privacy.pate import histogram
 from privacy.plan import PrivacyPlan

@@ -14,7 +14,7 @@ from federation.client import Client, Shard
 from federation.costs import Meter, metering
 from federation.inside.protection import Protection
 from federation.seeds import Seeds
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from privacy.plan import PrivacyPlan
 from privacy.sparse_vector import GENERATIONS, unpacked

@@ -16,7 +16,7 @@ from federation.samples import counted
 from federation.seeds import Seeds
 from federation.snapshots import Snapshots
 from federation.tasks.dense_regression import DenseRegression
-from federation.training.loops import DivergedError, TrainingPlan
+from federation.training.plan import DivergedError, TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 from tests.methods.shards import client_with, same_bits
 

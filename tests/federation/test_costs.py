@@ -8,8 +8,11 @@ from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from federation.channel import Channel, Transfer, encoded_size
 from federation.costs import Meter, Share, Work, Workload, active_meter, metering
+from federation.data import TrainingSet
 from federation.fitting import fit
-from federation.training.loops import Normalisation, TrainingPlan, predict, train
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.loops import predict, train
+from federation.training.plan import Training, TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD
@@ -117,12 +120,9 @@ def test_the_loops_of_learning_book_on_the_active_meter_what_they_would_do():
     with metering(Meter()) as meter:
         train(
             model,
-            images(10),
-            torch.empty(10, device="meta"),
-            lambda o, t: o,
-            TrainingPlan(2, 5),
-            normalise=PLAIN,
-            generator=None,
+            TrainingSet(images(10), torch.empty(10, device="meta")),
+            Training(lambda o, t: o, TrainingPlan(2, 5)),
+            Inputs(PLAIN),
         )
         predict(model, images(7), normalise=PLAIN)
     assert (meter.work.flops, meter.work.training_samples, meter.work.predicted_samples) == (

@@ -9,7 +9,8 @@ import torch
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
 from federation.data import PublicData
-from federation.training.loops import TrainingPlan, predict
+from federation.training.loops import predict
+from federation.training.plan import TrainingPlan
 from models import catalogue
 from tests.federation.tiny import CLASSES, make_federation
 

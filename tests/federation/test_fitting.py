@@ -20,7 +20,8 @@ from federation.inside.protection import Protection
 from federation.method import Method
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 from methods.dlad import DLAD
 from methods.fedavg import FedAvg
 from models.catalogue import entry

@@ -15,7 +15,7 @@ from federation.fitting import fit
 from federation.method import Method
 from federation.samples import counted
 from federation.snapshots import Snapshots
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD

@@ -14,12 +14,15 @@ from baselines.fedkd import FedKD
 from baselines.standalone import Standalone
 from federation.cache import StageCache
 from federation.costs import Meter, metering
+from federation.data import TrainingSet
 from federation.execution import Execution
 from federation.fitting import fit
 from federation.inside.protection import Protection
 from federation.method import Method
 from federation.samples import active_count, aside, counted, on_client, see
-from federation.training.loops import Normalisation, TrainingPlan, predict, train
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.loops import predict, train
+from federation.training.plan import Training, TrainingPlan
 from methods.dlad import DLAD
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
@@ -87,12 +90,12 @@ def test_training_sees_its_batches_and_not_a_last_one_of_a_single_sample():
     with counted() as count:
         train(
             model,
-            images,
-            targets,
-            lambda outputs, wanted: (outputs - wanted).square().mean(dim=1),
-            TrainingPlan(epochs=5, batch_size=4),
-            normalise=plain,
-            generator=torch.Generator().manual_seed(0),
+            TrainingSet(images, targets),
+            Training(
+                lambda outputs, wanted: (outputs - wanted).square().mean(dim=1),
+                TrainingPlan(epochs=5, batch_size=4),
+            ),
+            Inputs(plain, generator=torch.Generator().manual_seed(0)),
         )
         predict(model, images, normalise=plain)
     assert count.total() == {"local": 0, "server": 5 * 12}

@@ -10,7 +10,7 @@ from torch import nn
 
 from federation.channel import Transfer
 from federation.snapshots import Snapshots, pack, unpack
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from tests.federation.snapshot_files import newest, rounds_on_disk
 
 # -- packing --

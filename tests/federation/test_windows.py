@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from federation.training.loops import Normalisation, predict, predictions
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict, predictions
 from federation.windows import Window, patches, starts
 from results.files import DataError
 

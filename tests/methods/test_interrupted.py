@@ -15,7 +15,7 @@ from baselines.fedprox_plus import FedProxPlus
 from baselines.fl_mrcm import FLMRCM
 from baselines.li_2019 import Li2019
 from federation.snapshots import Snapshots
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD

@@ -7,9 +7,8 @@ import torch
 
 from federation.augmentation.basic import Augmentation
 from federation.channel import Channel
-from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.data import PublicData
+from federation.data import PublicData, state_of
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from tests.federation.tiny import bright_images, make_federation

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from federation.checkpoint import state_of
+from federation.data import state_of
 from federation.method import Method
 
 # -- images in disguise --

@@ -24,7 +24,7 @@ from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from methods.fedavg import FedAvg
 from models.entry import ModelError
 

@@ -18,7 +18,7 @@ from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError
 from federation.augmentation.basic import Augmentation
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from privacy.plan import PrivacyPlan
 
 PRIVATE = {"privacy.dp": "yes", "privacy.epsilon": 10, "privacy.mechanism": "dp-sgd"}

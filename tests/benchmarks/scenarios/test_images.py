@@ -15,7 +15,7 @@ from datasets.partitions import PartitionError
 from federation.augmentation.basic import Augmentation
 from federation.inside.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from results.files import DataError
 from tests.benchmarks.scenarios.image_federations import (
     build,

@@ -8,7 +8,9 @@ import torch.nn.functional as F
 from federation.augmentation.basic import Augmentation
 from federation.data import TrainingSet
 from federation.graphs.turns import take_turns
-from federation.training.loops import Normalisation, TrainingPlan, training_steps
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.loops import training_steps
+from federation.training.plan import Training, TrainingPlan
 from models.catalogue import build
 
 PLANS = {
@@ -52,21 +54,14 @@ def trained(sizes, execution, *, together, device="cpu", **changes):
     models = [model.to(device) for model in networks(len(sizes))]
     shards = sets(sizes, device)
     generators = [torch.Generator(device).manual_seed(100 + k) for k in range(len(sizes))]
-    common = {
-        "normalise": Normalisation((0.5,), (0.25,)),
-        "augmentation": HOW,
-        "execution": execution,
-    }
+    normalise = Normalisation((0.5,), (0.25,))
     trainings = [
         training_steps(
             model,
-            own.images,
-            own.targets,
-            cross_entropy,
-            plan,
-            generator=generator,
-            sample_weights=own.weights,
-            **common,
+            own,
+            Training(cross_entropy, plan),
+            Inputs(normalise, HOW, generator),
+            execution=execution,
         )
         for model, own, generator in zip(models, shards, generators, strict=True)
     ]

@@ -8,7 +8,7 @@ from federation.costs import Meter, metering
 from federation.data import LabelledSet
 from federation.fitting import fit
 from federation.inside.evaluation import OracleError, is_looked_at
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from federation.watching import watched
 from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation

@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from federation.cache import content_digest
-from federation.checkpoint import Checkpoint
 from federation.costs import Meter, metering
+from federation.data import Checkpoint
 from federation.inside.networks import HeterogeneousClientsError
 from federation.inside.stacked import TrainingSet
 from federation.inside.trainer import LocalTraining
 from federation.seeds import Seeds
 from federation.tasks.segmentation import Segmentation
+from federation.training.plan import Training
 from methods.dlad import binary_cross_entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation
 
@@ -75,9 +76,8 @@ def test_a_checkpoint_with_another_head_survives_too():
     def judging(client):
         module = federation.networks.initial("cnn-small")
         modules.append(federation.networks.replace_head(module, 1, "classifier", client.index))
-        return LocalTraining(
-            client, modules[-1], binary_cross_entropy, federation.local, ("judge",), "", all_ones
-        )
+        training = Training(binary_cross_entropy, federation.local, ("judge",))
+        return LocalTraining(client, modules[-1], training, all_ones)
 
     def all_ones(shard):
         return TrainingSet(shard.images, torch.ones(len(shard), 1))

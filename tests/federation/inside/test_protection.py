@@ -13,7 +13,7 @@ from federation.channel import Channel
 from federation.execution import Execution
 from federation.fitting import fit
 from federation.inside.protection import Protection, sample_rate, steps_of
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
 from methods.fedprox import FedProx

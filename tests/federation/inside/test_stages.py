@@ -5,7 +5,8 @@ import torch
 
 from federation.cache import StageCache
 from federation.seeds import Seeds
-from federation.training.loops import TrainingPlan, predict
+from federation.training.loops import predict
+from federation.training.plan import TrainingPlan
 from models import catalogue
 from models.entry import NetworkEntry
 from tests.federation.tiny import make_federation

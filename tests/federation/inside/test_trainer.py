@@ -9,7 +9,7 @@ from federation.augmentation.basic import Augmentation
 from federation.cache import StageCache
 from federation.execution import Execution
 from federation.samples import counted
-from federation.training.loops import SteadyPenalty, TrainingPlan
+from federation.training.plan import SteadyPenalty, TrainingPlan
 from methods.dlad import DLAD
 from methods.fedavg import FedAvg
 from methods.fedprox import FedProx

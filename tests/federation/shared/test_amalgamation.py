@@ -8,7 +8,8 @@ from torch import nn
 
 from federation.shared.amalgamation import adapt, hint_loss, hinted_for, hints_of, learn_by_hints
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import TrainingPlan, predict
+from federation.training.loops import predict
+from federation.training.plan import TrainingPlan
 from models.catalogue import feature_shape
 from models.cut import decoder_parameters
 from tests.methods.private_servers import STUDENTS, labelled, private_servers, split

@@ -5,12 +5,13 @@ targets belong to pixels.
 import pytest
 import torch
 
-from federation.augmentation.basic import Augmentation, RandAugment, augment
+from federation.augmentation.basic import Augmentation, augment
+from federation.augmentation.rand import RandAugment
 from federation.data import LabelledSet
 from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from tests.federation.tiny import make_federation
 
 FLIPS = Augmentation(horizontal_flip=True, crop=1, cutout=2)

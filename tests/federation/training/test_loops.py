@@ -10,7 +10,8 @@ from torch import nn
 
 from federation.augmentation.basic import Augmentation
 from federation.costs import Meter, metering
-from federation.training.loops import DivergedError, Normalisation, SteadyPenalty, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import DivergedError, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (
     DropsHalf,
     fit,

@@ -10,10 +10,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.execution import DEFAULT, Execution
-from federation.training import loops as training
-from federation.training.loops import Normalisation, forward_pass, predict, train, unit_range
+from federation.training import forward
+from federation.training.forward import forward_pass
+from federation.training.inputs import Normalisation, unit_range
+from federation.training.loops import predict
 from tests.federation.tiny import CLASSES, bright_images, make_federation
-from tests.federation.training.one_pixel import generator, sgd
+from tests.federation.training.one_pixel import fit, sgd
 
 # -- precision --
 
@@ -49,17 +51,7 @@ def bright_task():
 def learn(model, execution=DEFAULT, epochs=20, batch_size=5, **changes):
     images, labels = bright_task()
     plan = sgd(epochs, batch_size, 0.02)
-    train(
-        model,
-        images,
-        labels,
-        cross_entropy,
-        plan,
-        normalise=GREY,
-        generator=generator(),
-        execution=execution,
-        **changes,
-    )
+    fit(model, images, labels, plan, cross_entropy, normalise=GREY, execution=execution, **changes)
     return model
 
 
@@ -133,9 +125,9 @@ def test_a_federation_trains_in_its_precision_and_evaluates_in_single():
 @pytest.fixture
 def nothing_compiled():
     """Before the test, and after it."""
-    training._compiled.cache_clear()
+    forward._compiled.cache_clear()
     yield
-    training._compiled.cache_clear()
+    forward._compiled.cache_clear()
     torch.compiler.reset()
 
 

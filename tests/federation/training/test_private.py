@@ -1,12 +1,16 @@
 """DP-SGD: one step by hand, what one sample can do, and the noise."""
 
+import functools
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from federation.costs import Meter, metering
-from federation.training.loops import DivergedError, Normalisation, TrainingPlan
+from federation.data import TrainingSet
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.plan import DivergedError, Training, TrainingPlan
 from federation.training.private import (
     MixingLayerError,
     PrivateSteps,
@@ -39,15 +43,17 @@ def pixels(*values):
     return torch.tensor(values, dtype=torch.uint8).view(-1, 1, 1, 1)
 
 
-def trained(
-    images, targets, *, noise=0.0, rate=1.0, steps=1, clip=1.0, plan=ONE_EPOCH, seed=0, **options
-):
+def privately(model, images, targets, private, loss=squared, plan=ONE_EPOCH, seed=0, **options):
+    penalty = options.pop("penalty", None)
+    generator, noise = (torch.Generator().manual_seed(seed) for _ in range(2))
+    samples, training = TrainingSet(images, targets), Training(loss, plan, penalty=penalty)
+    inputs = Inputs(PLAIN, generator=generator)
+    train_privately(model, samples, training, private, inputs, noise=noise, **options)
+
+
+def trained(images, targets, *, noise=0.0, rate=1.0, steps=1, clip=1.0, **options):
     model = Line()
-    private = PrivateSteps(noise, rate, steps, clip)
-    streams = {name: torch.Generator().manual_seed(seed) for name in ("generator", "noise")}
-    train_privately(
-        model, images, targets, squared, plan, private, normalise=PLAIN, **streams, **options
-    )
+    privately(model, images, targets, PrivateSteps(noise, rate, steps, clip), **options)
     return model.layer.weight.item()
 
 
@@ -91,19 +97,8 @@ def test_samples_are_drawn_independently_with_the_sample_rate():
         drawn.append(len(targets))
         return squared(outputs, targets)
 
-    generator = torch.Generator().manual_seed(0)
     private = PrivateSteps(0.0, 0.1, 200, 1.0)
-    train_privately(
-        Line(),
-        pixels(*[1] * 100),
-        torch.zeros(100),
-        counting,
-        ONE_EPOCH,
-        private,
-        normalise=PLAIN,
-        generator=generator,
-        noise=generator,
-    )
+    privately(Line(), pixels(*[1] * 100), torch.zeros(100), private, counting)
     counts = torch.tensor(drawn, dtype=torch.float)
     assert counts.mean() == pytest.approx(10, rel=0.1)
     assert counts.var() == pytest.approx(9, rel=0.4)  # binomial; batches of one size have none
@@ -133,17 +128,7 @@ def test_nothing_of_opacus_stays_on_the_network():
     model = Line()
     private = PrivateSteps(1.0, 1.0, 2, 1.0)
     before = set(model.state_dict())
-    train_privately(
-        model,
-        pixels(1, 2),
-        torch.zeros(2),
-        squared,
-        ONE_EPOCH,
-        private,
-        normalise=PLAIN,
-        generator=torch.Generator().manual_seed(0),
-        noise=torch.Generator(),
-    )
+    privately(model, pixels(1, 2), torch.zeros(2), private)
     assert set(model.state_dict()) == before
     assert not hasattr(model.layer.weight, "grad_sample")
     squared(model(pixels(1).float()), torch.zeros(1)).sum().backward()
@@ -185,17 +170,8 @@ def test_clipping_is_per_sample_across_all_parameters_together():
         own = torch.autograd.grad(loss, list(model.parameters()))
         norm = torch.stack([g.square().sum() for g in own]).sum().sqrt()
         total = [t + g * min(1.0, 0.3 / norm.item()) for t, g in zip(total, own, strict=True)]
-    train_privately(
-        model,
-        images,
-        labels,
-        lambda o, t: F.cross_entropy(o, t, reduction="none"),
-        ONE_EPOCH,
-        PrivateSteps(0.0, 1.0, 1, 0.3),
-        normalise=PLAIN,
-        generator=torch.Generator().manual_seed(0),
-        noise=torch.Generator(),
-    )
+    loss = functools.partial(F.cross_entropy, reduction="none")
+    privately(model, images, labels, PrivateSteps(0.0, 1.0, 1, 0.3), loss)
     for now, before, step in zip(model.parameters(), start, total, strict=True):
         torch.testing.assert_close(now.detach(), before - step / 5, atol=1e-5, rtol=1e-4)
 
@@ -204,10 +180,8 @@ def test_a_plan_counts_as_many_samples_as_are_drawn_on_average():
     # Two epochs of three steps: batches of 4 of 10 samples, so 24 samples and not 20.
     plan = TrainingPlan(epochs=2, batch_size=4, lr=1.0, optimizer="sgd")
     with metering(Meter()) as meter:
-        train_privately(
-            Line().to("meta"), torch.empty((10, 1, 1, 1), device="meta"), torch.empty(10), squared,
-            plan, PrivateSteps(1.0, 0.4, 6, 1.0), normalise=PLAIN, generator=None, noise=None,
-        )  # fmt: skip
+        images, private = torch.empty((10, 1, 1, 1), device="meta"), PrivateSteps(1.0, 0.4, 6, 1.0)
+        privately(Line().to("meta"), images, torch.empty(10), private, plan=plan)
     assert meter.work.training_samples == 24
 
 
@@ -215,9 +189,7 @@ def test_a_plan_looks_as_often_as_a_run_a_short_last_epoch_too():
     plan = TrainingPlan(epochs=3, batch_size=4, lr=1.0, optimizer="sgd")
     steps, looks = PrivateSteps(1.0, 0.4, 7, 1.0), []
     with metering(Meter()) as meter:
-        train_privately(
-            Line().to("meta"), torch.empty((10, 1, 1, 1), device="meta"), torch.empty(10), squared,
-            plan, steps, normalise=PLAIN, generator=None, noise=None,
-            after_epoch=lambda epoch: looks.append((epoch, meter.times)),
-        )  # fmt: skip
+        images = torch.empty((10, 1, 1, 1), device="meta")
+        look = {"after_epoch": lambda epoch: looks.append((epoch, meter.times))}
+        privately(Line().to("meta"), images, torch.empty(10), steps, plan=plan, **look)
     assert looks == [(1, 3)]  # three steps, three, and one

@@ -10,7 +10,8 @@ from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
 from federation.tasks.reconstruction import Reconstruction
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import TrainingPlan, predict
+from federation.training.loops import predict
+from federation.training.plan import TrainingPlan
 from federation.windows import Window
 from methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
 from methods.feddf import FedDF

@@ -9,7 +9,7 @@ from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
 from federation.inside.protection import Protection
 from federation.tasks.multi_label import MultiLabel
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedad import FedAD
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from federation.augmentation.basic import Augmentation
 from federation.channel import Channel, encoded_size
-from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.data import PublicData
+from federation.data import PublicData, state_of
 from federation.inside.protection import Protection
 from federation.snapshots import Snapshots
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedad import FedAD, lower_loss, quantised, restored, upper_loss
 from models.cut import encode
 from models.saliency import class_attention

@@ -8,7 +8,7 @@ from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.data import PublicData
 from federation.seeds import Seeds
-from federation.training.loops import DivergedError
+from federation.training.plan import DivergedError
 from methods.fediod import FedIOD
 from methods.fediod.losses import entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation

@@ -8,7 +8,7 @@ from federation.channel import encoded_size
 from federation.costs import Meter, metering
 from federation.seeds import Seeds
 from federation.tasks.regions import BRATS, Regions
-from federation.training.loops import DivergedError
+from federation.training.plan import DivergedError
 from methods.fediod.losses import aggregate, entropy
 from methods.fediod_segmentation import FedIODSegmentation
 from methods.fediod_segmentation.algorithm import Answered, Server, as_classes, by_pixel
