@@ -7,9 +7,8 @@ import torch
 
 from federation.cache import content_digest
 from federation.costs import Meter, metering
-from federation.data import Checkpoint
+from federation.data import Checkpoint, TrainingSet
 from federation.inside.networks import HeterogeneousClientsError
-from federation.inside.stacked import TrainingSet
 from federation.inside.trainer import LocalTraining
 from federation.seeds import Seeds
 from federation.tasks.segmentation import Segmentation
