@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from federation.client import Client
+from federation.training.plan import TrainingPlan
 
 
 @dataclass
@@ -35,6 +36,12 @@ class Learner:
             f"{name} optimizer": self.optimizer,
             f"{name} schedule": self.schedule,
         }
+
+
+def learner_of(plan: TrainingPlan, module: nn.Module) -> Learner:
+    """A network that is trained by a plan, in parts: a snapshot may come between any two."""
+    optimizer = plan.make_optimizer(module.parameters(), fused=False)
+    return Learner(module, optimizer, plan.make_schedule(optimizer))
 
 
 def steps_per_epoch(steps: int, batch_size: int, clients: Sequence[Client]) -> int:

@@ -43,6 +43,17 @@ def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> t
     return augmented(images, how, stream.generator, federation.normalise.mean)
 
 
+def public_view(federation: Federation, number: int) -> torch.Tensor:
+    """The public images as all parties see them in a round, of their type, augmented by a shared
+    seed, so that no image crosses.
+    """
+    stored, stream = federation.public.images, federation.streams.shuffling("view", number)
+    parts = [weak_view(federation, part, stream) for part in stored.split(1000)]
+    if stored.is_floating_point():
+        return torch.cat(parts)
+    return torch.cat([part.mul_(255).round_().to(torch.uint8) for part in parts])
+
+
 def strong_view(
     federation: Federation,
     images: torch.Tensor,

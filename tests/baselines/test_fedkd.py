@@ -13,6 +13,7 @@ from federation.data import PublicData
 from federation.inside.protection import Protection
 from federation.seeds import Seeds
 from federation.shared.averaging import class_count_weights
+from federation.shared.views import public_view
 from federation.training.plan import DivergedError, TrainingPlan
 from methods.fedmd import absolute_error
 from privacy.pate import histogram
@@ -115,7 +116,7 @@ def test_without_augmentation_teachers_give_the_same_answer_in_every_round():
 def test_all_parties_see_the_same_view_of_a_round_and_leave_the_public_images_alone():
     federation = make_federation(augmentation=SHIFTED)
     before = federation.public.images.clone()
-    view, again, other = (FedKD().view(federation, number) for number in (1, 1, 2))
+    view, again, other = (public_view(federation, number) for number in (1, 1, 2))
     assert (view.dtype, view.shape) == (torch.uint8, before.shape)
     assert torch.equal(view, again)
     assert not torch.equal(view, other)

@@ -32,18 +32,10 @@ def test_a_function_that_runs_on_the_client_sees_its_samples():
     assert CLIENT.run(lambda shard: shard.targets.tolist()) == [0, 2, 2, 1]
 
 
-def test_arguments_reach_the_function_that_runs():
-    assert CLIENT.run(lambda shard, a, *, b: (len(shard.images), a, b), "x", b="y") == (4, "x", "y")
-
-
 def test_no_public_attribute_holds_samples():
     public = {name: getattr(CLIENT, name) for name in dir(CLIENT) if not name.startswith("_")}
     assert {"index", "size", "run"} <= set(public)
     assert not [name for name, value in public.items() if isinstance(value, Shard | torch.Tensor)]
-
-
-def test_a_client_prints_without_its_samples():
-    assert repr(CLIENT) == "Client(3, resnet, 4 samples)"
 
 
 # -- shards --
@@ -74,12 +66,6 @@ def test_positions_count_within_the_shard():
     assert make_shard(None).targets_at(torch.tensor([5])).tolist() == [2]
 
 
-def test_without_indices_a_shard_is_all_samples():
-    shard = make_shard(None)
-    assert (len(shard), shard.targets.tolist()) == (6, TARGETS.tolist())
-    assert torch.equal(shard.images, IMAGES)
-
-
 def test_a_shard_may_hold_nothing():
     shard = make_shard([])
     assert (len(shard), tuple(shard.images.shape), tuple(shard.targets.shape)) == (
@@ -87,10 +73,6 @@ def test_a_shard_may_hold_nothing():
         (0, 1, 2, 2),
         (0,),
     )
-
-
-def test_a_client_counts_the_samples_of_its_shard_and_not_those_it_is_cut_from():
-    assert Client(0, "cnn", "cnn", make_shard([3, 4]), (1, 1, 0), "x").size == 2
 
 
 @pytest.mark.parametrize("indices", [None, [4, 1, 2]], ids=["all", "some"])

@@ -107,11 +107,6 @@ def test_public_labels_are_refused_to_a_method_that_did_not_declare_the_oracle()
         federation.evaluation.public_labels()
 
 
-def test_public_labels_that_do_not_exist_are_refused_to_all():
-    with pytest.raises(OracleError):
-        make_federation(oracle_allowed=frozenset({"public-labels"})).evaluation.public_labels()
-
-
 def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
     labels = torch.tensor([0, 1, 2, 0, 1, 2])
     federation = make_federation(oracle_labels=labels, oracle_allowed=frozenset({"public-labels"}))
@@ -124,10 +119,6 @@ def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
 )
 def test_looks_are_evenly_spread_and_the_last_is_at_the_end(looks, of_ten):
     assert [number for number in range(1, 11) if is_looked_at(number, 10, looks)] == of_ten
-
-
-def test_more_looks_than_epochs_are_one_after_each():
-    assert all(is_looked_at(number, 4, 20) for number in (1, 2, 3, 4))
 
 
 @pytest.mark.parametrize(("looks", "epochs", "rounds"), [(0, 3, 4), (1, 1, 1), (2, 2, 2)])
@@ -170,12 +161,6 @@ def test_a_plan_counts_as_many_tests_as_there_are_looks(looks, tests):
         loss = federation.task.loss
         federation.train(model, data.images, data.targets, loss, plan, "a plan", track=True)
         assert meter.work.predicted_samples == 3 * 6 * tests
-
-
-def test_local_models_with_another_history_are_others(tmp_path):
-    for looks in (0, 1):
-        make_federation(looks=looks, stages=StageCache(tmp_path)).local_models()
-    assert len([*tmp_path.rglob("local-model/**/*.safetensors")]) == 4
 
 
 def test_the_history_is_written_by_the_suite_alone():

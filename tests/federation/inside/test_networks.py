@@ -135,17 +135,6 @@ def test_new_modules_follow_their_names_on_the_weights_axis_and_leave_the_global
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_a_planned_new_module_has_no_weights():
-    module = make_federation(device="meta").networks.new_module(
-        lambda: torch.nn.Linear(3, 2), "critic"
-    )
-    assert module.weight.is_meta
-
-
-def test_one_network_everywhere_is_shared():
-    assert make_federation().networks.shared() == "cnn-small"
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -160,13 +149,6 @@ def test_different_networks_are_named_to_a_method_that_averages_them(changes):
         match=r"here are cnn-small, resnet8-narrow\. Use a model-agnostic method",
     ):
         make_federation(**changes).networks.shared()
-
-
-def test_a_planned_head_does_not_change_the_shared_network():
-    federation = make_federation(device="meta")
-    module = federation.networks.initial("cnn-small")
-    assert federation.networks.replace_head(module, 1, "x").head.out_features == 1
-    assert federation.networks.initial("cnn-small").head.out_features == CLASSES
 
 
 def test_planned_modules_do_not_change_the_shared_network():

@@ -25,10 +25,6 @@ def test_what_is_sent_before_the_first_round_belongs_to_none():
     assert {transfer.round for transfer in federation.channel.ledger} == {0}
 
 
-def test_rounds_that_are_alike_all_happen_in_a_run():
-    assert list(make_federation().rounds(3, alike=True)) == [1, 2, 3]
-
-
 def test_a_plan_follows_like_rounds_once_and_others_one_by_one():
     federation = make_federation(device="meta")
     with metering(Meter()) as meter:
@@ -49,14 +45,6 @@ def test_steps_are_counted_from_zero_and_followed_once_by_a_plan():
             meter.times for _ in federation.rounds(3, alike=True) for _ in federation.steps(4)
         ]
     assert (nested, meter.times) == ([12], 1)
-
-
-def test_leaving_a_planned_loop_early_ends_its_repetition():
-    federation = make_federation(device="meta")
-    with metering(Meter()) as meter:
-        for _ in federation.steps(9):
-            break
-        assert meter.times == 1
 
 
 def test_steps_of_one_name_are_followed_once_and_booked_in_every_round():

@@ -14,10 +14,6 @@ def test_a_stream_is_named_and_belongs_to_an_axis():
     assert len({tuple(d) for d in (drawn("a", 1), drawn("a", 2), drawn("a", 1, shuffling=1))}) == 3
 
 
-def test_a_planned_stream_has_no_content():
-    assert make_federation(device="meta").streams.shuffling("a").normal(2, 3).is_meta
-
-
 def indices(federation, number=1, share=1.0):
     return [client.index for client in federation.streams.participants(number, share)]
 
@@ -43,12 +39,6 @@ def test_participants_follow_the_sampling_axis_and_the_round_only():
     assert first != drawn(sampling=1)
     assert len({tuple(chosen) for chosen in first}) > 4
     assert {index for chosen in first for index in chosen} == set(range(10))
-
-
-def test_a_round_draws_alike_whatever_was_drawn_before():
-    federation = make_federation(clients=10)
-    drawn = [indices(federation, number, 0.3) for number in (1, 2, 3)]
-    assert indices(federation, 2, 0.3) == drawn[1]
 
 
 def test_a_client_without_samples_never_takes_part():

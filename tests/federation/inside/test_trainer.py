@@ -57,26 +57,6 @@ def test_the_names_of_a_training_choose_its_shuffling():
     assert not same(weights("a"), weights("b"))
 
 
-def test_tracking_does_not_change_what_is_learnt():
-    federation = make_federation(network="resnet8-narrow")
-
-    def weights(track):
-        model = federation.networks.initial("resnet8-narrow")
-        labels = torch.tensor([0, 1, 2] * 2)
-        federation.train(
-            model,
-            federation.public.images,
-            labels,
-            federation.task.loss,
-            federation.local,
-            "a",
-            track=track,
-        )
-        return dict(model.state_dict())
-
-    assert same(weights(track=True), weights(track=False))
-
-
 def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream():
     federation = make_federation()
 

@@ -72,13 +72,6 @@ def test_a_pass_in_bf16_is_close_to_one_in_single_precision_and_not_the_same():
     )  # precision is not a matter of size
 
 
-def test_autocast_ends_with_the_pass():
-    model = Listening()
-    forward_pass(Execution("bf16"), CPU)(model, torch.ones(2, 1, 8, 8))
-    assert model.heard == [(True, torch.bfloat16)]
-    assert not torch.is_autocast_enabled("cpu")
-
-
 def test_training_in_bf16_learns_the_same_with_other_weights_in_single_precision():
     federation = make_federation()
     images, labels = bright_task()
@@ -162,13 +155,6 @@ def test_full_batches_are_compiled_and_a_smaller_last_one_is_not(compiler):
     assert len(compiled.heard) == len(plain.heard) == 8
 
 
-def test_what_is_not_to_be_compiled_is_not(compiler):
-    learn(Listening())
-    learn(Listening(), Execution("bf16"))
-    predict(Listening(), bright_task()[0], normalise=GREY)
-    assert (compiler.modes, compiler.sizes) == ([], [])
-
-
 def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(compiler):
     federation = make_federation(4, execution=Execution(compile="default"))
     for network in ("cnn-small", "resnet8-narrow"):
@@ -180,12 +166,6 @@ def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(comp
     learn(Listening(), Execution(compile="reduce-overhead"), epochs=1, batch_size=30)
     learn(Listening(), Execution("tf32", "reduce-overhead"), epochs=1, batch_size=30)
     assert compiler.modes == [None, "reduce-overhead"]
-
-
-def test_compiled_passes_may_be_in_bf16(compiler):
-    model = learn(Listening(), Execution("bf16", "default"), epochs=1, batch_size=20)
-    assert compiler.sizes == [20]
-    assert model.heard == [(True, torch.bfloat16)] * 2  # the smaller batch too
 
 
 def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):

@@ -12,9 +12,10 @@ from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.data import PublicData, state_of
 from federation.inside.protection import Protection
+from federation.shared.quantised_values import quantised, restored
 from federation.snapshots import Snapshots
 from federation.training.plan import TrainingPlan
-from methods.fedad import FedAD, lower_loss, quantised, restored, upper_loss
+from methods.fedad import FedAD, lower_loss, upper_loss
 from models.cut import encode
 from models.saliency import class_attention
 from privacy.plan import DP_SGD, PrivacyPlan
