@@ -99,24 +99,17 @@ class Stages:
         labels; each begins with random weights of its own. Without metrics, for the test set is of
         another task; no private form.
         """
-        local, augmentation = self._setup.local, self._setup.augmentation
+        setup = self._setup
         inputs = [
             {
-                "image": list(self._setup.image_shape),
-                "normalise": _normalisation(client.normalise or self._setup.normalise),
-                "augmentation": asdict(augmentation) if augmentation else None,
-                "device": self._device(),
+                **self._view(client.normalise or setup.normalise),
                 "parts": [
-                    client.index,
-                    client.digest,
-                    client.network,
-                    catalogue.network_digest(client.network),
-                    _described(client.task or self._setup.task),
-                    self._seeds("weights", "shuffling"),
-                    asdict(local),
+                    *self._of_client(client),
+                    _described(client.task or setup.task),
+                    asdict(setup.local),
                 ],
             }
-            for client in self._setup.clients
+            for client in setup.clients
         ]
         return self._trained("teacher", self._teaching, inputs, code=__name__)
 
@@ -296,39 +289,38 @@ class Stages:
 
     def _client_inputs(self, client: Client, *parts: Any) -> dict[str, Any]:
         """What determines a network of a client's own, and `parts`."""
-        return self._inputs(
+        return self._inputs(*self._of_client(client), *parts)
+
+    def _of_client(self, client: Client) -> list[Any]:
+        return [
             client.index,
             client.digest,
             client.network,
             catalogue.network_digest(client.network),
             self._seeds("weights", "shuffling"),
-            *parts,
-        )
+        ]
 
     def _inputs(self, *parts: Any) -> dict[str, Any]:
         """What determines any stage of this federation, and `parts`."""
-        setup = self._setup
         return {
-            "image": list(setup.image_shape),
-            "normalise": _normalisation(setup.normalise),
-            "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
-            "task": _described(setup.task),
-            "pretrained": setup.pretrained,
+            **self._view(self._setup.normalise),
+            "task": _described(self._setup.task),
+            "pretrained": self._setup.pretrained,
             "test": self._evaluation.test_digest,
-            **({"looks": self._evaluation.looks} if self._evaluation.looks else {}),
-            "device": self._device(),
+            "looks": self._evaluation.looks,
             "parts": list(parts),
         }
 
-    def _device(self) -> list[Any]:
-        """What of the device determines a training's outcome."""
-        execution = self._setup.execution
-        return [
-            self._setup.device.type,
-            torch.get_num_threads(),
-            execution.precision,
-            execution.compile,
-        ]
+    def _view(self, normalise: Normalisation) -> dict[str, Any]:
+        """What determines how a training on this device sees samples."""
+        setup, execution = self._setup, self._setup.execution
+        threads = torch.get_num_threads()
+        return {
+            "image": list(setup.image_shape),
+            "normalise": _normalisation(normalise),
+            "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
+            "device": [setup.device.type, threads, execution.precision, execution.compile],
+        }
 
     def _seeds(self, *axes: str) -> dict[str, int]:
         return {axis: getattr(self._setup.seeds, axis) for axis in axes}
