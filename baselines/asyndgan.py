@@ -13,7 +13,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.blocks.conditional_gan import (
+from federation.data import Checkpoint
+from federation.federation import Federation
+from federation.method import Method
+from federation.shared.conditional_gan import (
     Critic,
     GanSettings,
     adversarial_loss,
@@ -25,10 +28,7 @@ from federation.blocks.conditional_gan import (
     synthesise,
     with_samples,
 )
-from federation.blocks.learner import Learner, steps_per_epoch
-from federation.federation import Federation
-from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
+from federation.shared.learner import Learner, steps_per_epoch
 from federation.tasks.base import conditioned
 from federation.watching import show
 

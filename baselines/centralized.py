@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import torch
 
+from federation.client import Client, Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client, Shard
 
 
 @dataclass(frozen=True)

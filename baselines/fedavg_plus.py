@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.training.loops import Penalty, TrainingPlan
+from federation.shared.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
+from federation.training.plan import Penalty, TrainingPlan
 from results.names import check_known
 from results.numbers import Count, Positive
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.blocks.averaging import average_states
+from federation.client import Client
 from federation.federation import Federation
-from federation.parties.client import Client
+from federation.shared.averaging import average_states
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
 from results.numbers import Positive, Share

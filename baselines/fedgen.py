@@ -16,11 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from federation.client import Client
+from federation.data import state_of
 from federation.federation import Federation
-from federation.parties.checkpoint import state_of
-from federation.parties.client import Client
 from federation.samples import see
-from federation.training.loops import Batch, Penalty, SteadyPenalty
+from federation.training.plan import Batch, Penalty, SteadyPenalty
 from methods.fedavg import FedAvg, State
 from models.catalogue import find_head
 from results.numbers import Count, Positive

@@ -13,14 +13,15 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.blocks.averaging import class_count_weights
-from federation.blocks.voting import vote
+from federation.client import Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Shard
-from federation.training.augmentation import augment
-from federation.training.loops import predict, unit_range
+from federation.shared.averaging import class_count_weights
+from federation.shared.learner import learner_of
+from federation.shared.views import public_view
+from federation.shared.voting import vote
+from federation.training.loops import predict
 from methods.fedmd import absolute_error
 from privacy.plan import DP_SGD, PATE
 
@@ -96,21 +97,16 @@ class FedKD(Method):
         their logits.
         """
         plan = federation.server
-        student = federation.networks.initial()
+        student = learner_of(plan, federation.networks.initial())
         modules = [federation.networks.module(teacher) for teacher in teachers]
-        optimizer = plan.make_optimizer(student.parameters(), fused=False)
-        schedule = plan.make_schedule(optimizer)
-        epoch = replace(plan, epochs=1)
 
         def answers(
             shard: Shard, module: nn.Module, images: torch.Tensor
         ) -> dict[str, torch.Tensor]:
             return {"logits": predict(module, images, normalise=federation.normalise)}
 
-        for number in federation.rounds(
-            plan.epochs, student=student, optimizer=optimizer, schedule=schedule
-        ):
-            images = self.view(federation, number)
+        for number in federation.rounds(plan.epochs, **student.parts("student")):
+            images = public_view(federation, number)
             answered = [
                 client.run(answers, module, images)
                 for client, module in zip(federation.clients, modules, strict=True)
@@ -120,30 +116,16 @@ class FedKD(Method):
                 for client, answer in zip(federation.clients, answered, strict=True)
             ]
             federation.train(
-                student,
+                student.module,
                 images,
                 weighted_ensemble(torch.stack(logits), weights),
                 absolute_error,
-                epoch,
+                replace(plan, epochs=1),
                 "student",
                 number,
-                optimizer=optimizer,
-                schedule=schedule,
+                optimizer=student.optimizer,
+                schedule=student.schedule,
                 augmented=False,
             )
-            federation.evaluation.track(student)
-        return federation.networks.checkpoint(student)
-
-    def view(self, federation: Federation, number: int) -> torch.Tensor:
-        """The public images as all parties see them in a round, uint8."""
-        stream = federation.streams.shuffling("view", number)
-        parts = [
-            augment(
-                unit_range(part),
-                federation.augmentation,
-                stream.generator,
-                mean=federation.normalise.mean,
-            )
-            for part in federation.public.images.split(1000)
-        ]
-        return torch.cat(parts).mul_(255).round_().to(torch.uint8)
+            federation.evaluation.track(student.module)
+        return federation.networks.checkpoint(student.module)

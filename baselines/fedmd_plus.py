@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.blocks.amalgamation import Hinted, hint_loss, hinted_for, hints_of
+from federation.client import Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
+from federation.inside.networks import HeterogeneousClientsError
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Shard
-from federation.parts.networks import HeterogeneousClientsError
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.shared.amalgamation import Hinted, hint_loss, hinted_for, hints_of
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 from results.numbers import Count, Positive
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from baselines.fedavg_plus import FedAvgPlus
-from federation.training.loops import Penalty, SteadyPenalty
+from federation.training.plan import Penalty, SteadyPenalty
 from methods.fedprox import proximal_term
 
 

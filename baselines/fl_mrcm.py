@@ -20,10 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.averaging import average_states
+from federation.client import Client, Shard
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.training.loops import Batch, Normalisation, Penalty, predict
+from federation.shared.averaging import average_states
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict
+from federation.training.plan import Batch, Penalty
 from methods.fedavg import FedAvg, State
 from models.latent import Latent, pooled, when_passed
 from results.numbers import Count, Positive, SomeShare

@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import torch
 
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
 from methods.dlad import confidence_weights, mixture, teacher_probabilities
 from privacy.plan import DP_SGD
 from results.numbers import Positive

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from federation.client import Client
+from federation.data import state_of
 from federation.federation import Federation
-from federation.parties.checkpoint import state_of
-from federation.parties.client import Client
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
 from privacy.sparse_vector import RELEASED, SparseVector, declared, packed, sanitise, unpacked

@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.views import labelled_set, strong_view, update_ema, weak_view
+from federation.augmentation.rand import RandAugment
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
-from federation.training.augmentation import RandAugment
-from federation.training.loops import TrainingPlan
+from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
+from federation.training.plan import TrainingPlan
 from results.numbers import Count, Positive, Share
 
 

@@ -13,15 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.views import labelled_set, strong_view
+from federation.augmentation.rand import RandAugment
 from federation.costs import selected
+from federation.data import Checkpoint, LabelledSet, state_of
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint, state_of
-from federation.parties.data import LabelledSet
 from federation.samples import see
 from federation.seeds import Stream
-from federation.training.augmentation import RandAugment
+from federation.shared.views import labelled_set, strong_view
 from federation.training.loops import predict
 from models.cut import halves
 from results.numbers import Count, Share

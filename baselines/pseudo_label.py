@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.views import labelled_set, weak_view
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
+from federation.shared.learner import learner_of
+from federation.shared.views import labelled_set, weak_view
 from results.numbers import Count
 
 
@@ -71,10 +72,9 @@ class PseudoLabel(Method):
         probe, unlabelled = labelled_set(federation), federation.public.images
         rounds = -(-self.steps // self.interval)
         plan = replace(federation.server, epochs=rounds)
-        model = federation.networks.initial()
-        optimizer = plan.make_optimizer(model.parameters(), fused=False)
-        schedule = plan.make_schedule(optimizer)
-        parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+        learner = learner_of(plan, federation.networks.initial())
+        model, optimizer = learner.module, learner.optimizer
+        parts = learner.parts("model")
         for number in federation.rounds(rounds, alike=self.steps % self.interval == 0, **parts):
             stream = federation.streams.shuffling("pseudo-label", number)
             first = (number - 1) * self.interval
@@ -100,7 +100,7 @@ class PseudoLabel(Method):
                 if plan.clip_norm:
                     nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
                 optimizer.step()
-            schedule.step()
+            learner.schedule.step()
             federation.networks.check_finite(model)
             federation.evaluation.track(model)
         return federation.networks.checkpoint(model)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
 from models.cut import FixedEncoder, load_encoder
 
 

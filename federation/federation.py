@@ -6,29 +6,25 @@ What methods are written with: facts, the verbs that most of them share, and fiv
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
+from torch import nn
 
-from federation.caching.cache import StageCache
-from federation.channel import Channel
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client
-from federation.parties.data import LabelledSet, PublicData
-from federation.parts.evaluation import Evaluation
-from federation.parts.networks import Networks
-from federation.parts.privacy import Privacy
-from federation.parts.protection import Protection
-from federation.parts.rounds import Rounds
-from federation.parts.setup import Setup
-from federation.parts.stages import Stages
-from federation.parts.streams import Streams
-from federation.parts.trainer import Trainer
-from federation.seeds import Seeds
-from federation.tasks.base import Task
-from federation.training.augmentation import Augmentation
-from federation.training.execution import DEFAULT, Execution
-from federation.training.loops import Loss, Normalisation, TrainingPlan
+from federation.client import Client
+from federation.data import Checkpoint, History, LabelledSet, TrainingSet
+from federation.execution import DEFAULT
+from federation.inside.evaluation import Evaluation
+from federation.inside.networks import Networks
+from federation.inside.privacy import Privacy
+from federation.inside.protection import Protection
+from federation.inside.rounds import Rounds
+from federation.inside.setup import HeldOut, Setup
+from federation.inside.stages import Stages
+from federation.inside.streams import Streams
+from federation.inside.trainer import Trainer
+from federation.training.plan import Loss, Training, TrainingPlan
 from privacy.plan import DP_SGD
 
 
@@ -37,106 +33,40 @@ class Federation:
     channel.
     """
 
-    def __init__(
-        self,
-        *,
-        clients: Sequence[Client],
-        public: PublicData,
-        test: LabelledSet,
-        further_tests: Mapping[str, LabelledSet] | None = None,
-        validation: LabelledSet | None = None,
-        probe: LabelledSet | None = None,
-        task: Task,
-        network: str,
-        image_shape: tuple[int, ...],
-        normalise: Normalisation,
-        local: TrainingPlan,
-        server: TrainingPlan,
-        augmentation: Augmentation | None,
-        seeds: Seeds,
-        stages: StageCache,
-        channel: Channel | None = None,
-        device: torch.device | str = "cpu",
-        execution: Execution = DEFAULT,
-        protection: Protection | None = None,
-        pretrained: bool = False,
-        oracle_labels: torch.Tensor | None = None,
-        oracle_allowed: frozenset[str] = frozenset(),
-        looks: int = 0,
-        progress: Callable[[str, float], None] = lambda text, share: None,
-    ):
-        """`network` is that of the global model, `image_shape` channels and sides, `test`
-        the test set, `further_tests` those of further sites, `looks` after how many of a
-        training's epochs or a fit's rounds metrics are taken on them (0 for all), `oracle_labels`
-        the public images' true labels.
-
-        Raises ValueError for a private run with other than the plain execution.
-        """
-        if protection is not None and execution != DEFAULT:
+    def __init__(self, setup: Setup, held: HeldOut, protection: Protection | None = None):
+        """Raises ValueError for a private run with other than the plain execution."""
+        if protection is not None and setup.execution != DEFAULT:
             raise ValueError(
                 "differentially private runs are eager, in fp32 and client by client; leave out the"
                 " execution options"
             )
-        setup = Setup(
-            clients=tuple(clients),
-            public=public,
-            probe=probe,
-            task=task,
-            network=network,
-            image_shape=image_shape,
-            normalise=normalise,
-            local=local,
-            server=server,
-            augmentation=augmentation,
-            seeds=seeds,
-            device=torch.device(device),
-            execution=execution,
-            pretrained=pretrained,
-        )
-        self.clients = setup.clients
         if protection is not None and protection.plan.mechanism == DP_SGD:
-            for client in clients:
+            for client in setup.clients:
                 client.close()
-        self.public = public
+        self.clients = setup.clients
+        self.public = setup.public
         """The server's images without labels."""
-        self.task = task
-        self.local = local
+        self.task = setup.task
+        self.local = setup.local
         """How clients train their own models."""
-        self.server = server
+        self.server = setup.server
         """How the server trains the global model."""
-        self.normalise = normalise
+        self.normalise = setup.normalise
         """Images in [0, 1] as networks see them."""
-        self.augmentation = augmentation
-        self.channel = channel or Channel()
+        self.augmentation = setup.augmentation
+        self.channel = setup.channel
         """The one way between server and clients."""
-        self.progress = progress
+        self.progress = setup.progress
         """Takes what is being done and which share of it is, for people."""
-        self._probe = probe
+        self._probe = setup.probe
 
-        self.evaluation = Evaluation(
-            task,
-            normalise,
-            test,
-            validation,
-            oracle_labels,
-            oracle_allowed,
-            looks,
-            further_tests,
-        )
+        self.evaluation = Evaluation(setup, held)
         self.streams = Streams(setup)
         self.privacy = Privacy(setup, protection)
-        self.networks = Networks(setup, self.channel, self.evaluation)
-        trainer = Trainer(setup, self.streams, self.privacy, self.evaluation, progress)
-        self.train = trainer.train
-        self.train_on_clients = trainer.train_on_clients
-        self.forward = trainer.forward
-        self.stages = Stages(
-            setup, stages, self.networks, trainer, self.privacy, self.evaluation, progress
-        )
-        self.local_models = self.stages.local_models
-        loops = Rounds(self.channel, self.evaluation, self.privacy, self.stages, progress)
-        self.rounds = loops.rounds
-        self.steps = loops.steps
+        self.networks = Networks(setup, self.evaluation)
+        self._trainer = Trainer(setup, self.streams, self.privacy, self.evaluation)
+        self.stages = Stages(setup, self.networks, self._trainer, self.privacy, self.evaluation)
+        self._loops = Rounds(setup, self.evaluation, self.privacy, self.stages)
 
     def probe(self) -> LabelledSet:
         """The server's own labelled samples of the target task, which it may train on (FedSA,
@@ -149,6 +79,12 @@ class Federation:
                 "this method needs labelled data at the server; set partition.probe_share above 0"
             )
         return self._probe
+
+    def local_models(self) -> list[Checkpoint]:
+        """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it);
+        tracked on the test set.
+        """
+        return self.stages.local_models()
 
     def upload(self, client: Client, checkpoint: Checkpoint) -> Checkpoint:
         """Send a checkpoint's parameters (BatchNorm buffers included) from client to server; what
@@ -178,6 +114,66 @@ class Federation:
         once.
         """
         return self.stages.public_outputs(checkpoint, self.public)
+
+    def train(
+        self,
+        model: nn.Module,
+        images: torch.Tensor,
+        targets: torch.Tensor,
+        loss: Loss,
+        plan: TrainingPlan,
+        *names: object,
+        **options: Any,
+    ) -> History:
+        """Train `model` in place with the run's augmentation; `names` name the stream of the
+        shuffling axis, `options` are further fields of `Training`.
+
+        With `track` the test metrics after the epochs that are looked at are returned, and are the
+        run's history.
+        """
+        training = Training(loss, plan, names, **options)
+        return self._trainer.train(model, TrainingSet(images, targets), training)
+
+    def train_on_clients(
+        self,
+        group: Sequence[tuple[Client, nn.Module]],
+        plan: TrainingPlan,
+        *names: object,
+        **options: Any,
+    ) -> None:
+        """Training of each client's model in place on its shard. `names` tell one call's streams
+        from another's. Several are trained side by side where they can be.
+
+        Of `options` `penalties` and `samples` have an entry for each client: a term of its loss,
+        and what makes of its shard what is trained on. Others are fields of `Training`; the loss is
+        the task's if not given. By DP-SGD if the run asks for it: booked before it begins, and
+        shorter where a client's budget ends.
+        """
+        self._trainer.train_on_clients(group, plan, *names, **options)
+
+    def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+        """A forward pass of a training loop of a method's own, as `execution` says; outputs in
+        float32. Inputs (n, ...) of a network that learns count as n samples seen; of a part of one,
+        which is no module, whoever calls it counts them (`federation.samples.see`).
+        """
+        return self._trainer.forward(model, inputs)
+
+    def rounds(self, count: int, *, alike: bool = False, **parts: Any) -> Iterator[int]:
+        """Rounds 1 to `count`, booked as such by the channel; an interrupted fit goes on after its
+        last snapshot.
+
+        `parts` are all that a round takes over from the one before (anything with state_dict and
+        load_state_dict). Randomness must come from streams named by the round. With `alike` every
+        round costs the same, so that `plan` follows one and counts it `count` times.
+        """
+        return self._loops.rounds(count, alike=alike, **parts)
+
+    def steps(self, count: int, *, name: str = "") -> Iterator[int]:
+        """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts
+        it `count` times. With a `name` they cost the same in all loops of that name, whatever the
+        number of samples.
+        """
+        return self._loops.steps(count, name=name)
 
     def distill(
         self, targets: torch.Tensor, loss: Loss | None = None, images: torch.Tensor | None = None

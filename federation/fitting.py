@@ -13,13 +13,13 @@ from typing import Any
 import torch
 
 from datasets.access import while_fitting
-from federation.caching.cache import Stage, StageCache, StageRequest
-from federation.caching.snapshots import Snapshots
+from federation.cache import Stage, StageCache, StageRequest
 from federation.channel import Transfer
+from federation.data import Checkpoint, History
 from federation.federation import Federation
 from federation.method import Fitted, Method
-from federation.parties.checkpoint import Checkpoint, History
 from federation.samples import aside
+from federation.snapshots import Snapshots
 from results.sourcecode import source_digest
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import torch
 
+from federation.data import Checkpoint
 from federation.federation import Federation
-from federation.parties.checkpoint import Checkpoint
 from privacy.plan import DP_SGD
 
 Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]

@@ -14,13 +14,12 @@ from dataclasses import asdict, dataclass, replace
 import torch
 import torch.nn.functional as F
 
+from federation.client import Client, Shard
+from federation.data import Checkpoint, TrainingSet
 from federation.federation import Federation
+from federation.inside.trainer import LocalTraining
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client, Shard
-from federation.parts.stacked import TrainingSet
-from federation.parts.trainer import LocalTraining
-from federation.training.loops import TrainingPlan
+from federation.training.plan import Training, TrainingPlan
 from results.numbers import Count, Positive
 
 
@@ -107,12 +106,11 @@ class DLAD(Method):
             weights = 1 + (self.client_weight - 1) * membership.squeeze(1)
             return TrainingSet(images, membership, weights)
 
-        return LocalTraining(
-            client,
-            federation.networks.replace_head(network, 1, "classifier", index),
+        training = Training(
             binary_cross_entropy,
             plan,
             ("classifier", index),
             f"classifier {index + 1}/{len(federation.clients)}",
-            memberships,
         )
+        head = federation.networks.replace_head(network, 1, "classifier", index)
+        return LocalTraining(client, head, training, memberships)

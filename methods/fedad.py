@@ -11,21 +11,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import nn
 
-from federation.blocks.attention import aligned, attention_bounds
-from federation.blocks.averaging import class_count_weights
-from federation.blocks.views import weak_view
+from federation.client import Client
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client
 from federation.seeds import Stream
+from federation.shared.attention import aligned, attention_bounds
+from federation.shared.averaging import class_count_weights
+from federation.shared.learner import learner_of
+from federation.shared.quantised_values import quantised, restored
+from federation.shared.views import public_view
 from federation.tasks.multi_label import placed
-from federation.training.loops import Loss, predict
+from federation.training.loops import predict
+from federation.training.plan import Loss
 from models.catalogue import feature_shape
 from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from privacy.plan import DP_SGD
@@ -123,10 +126,7 @@ class Ensemble:
 
     def at(self, images: torch.Tensor) -> Ensemble:
         """The same for some of the images (m,)."""
-        bounds = [
-            None if bound is None else bound[images] for bound in (self.consensus, self.diversity)
-        ]
-        return Ensemble(self.logits[images], self.known, *bounds)
+        return self.cut(lambda said: said[images])
 
     def cut(self, cut: Cut) -> Ensemble:
         """The same for what the server trains on of larger images."""
@@ -168,28 +168,6 @@ class Answers:
         return Ensemble(
             ensemble_logits(self.logits, weights), (self.counts > 0).any(dim=0), *bounds
         )
-
-
-def quantised(values: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Values (n, C, ...) in 256 equal steps from the least to the greatest of their class: uint8,
-    and two floats a class.
-    """
-    by_class = values.transpose(0, 1).flatten(1)
-    least, most = by_class.amin(dim=1), by_class.amax(dim=1)
-    step = torch.where(most > least, most - least, 1.0) / 255
-    shape = (-1, *[1] * (values.ndim - 2))
-    return {
-        "values": ((values - least.view(shape)) / step.view(shape)).round().to(torch.uint8),
-        "least": least,
-        "step": step,
-    }
-
-
-def restored(payload: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """What `quantised` was given, but for half a step."""
-    values = payload["values"]
-    shape = (-1, *[1] * (values.ndim - 2))
-    return payload["least"].view(shape) + payload["step"].view(shape) * values
 
 
 @dataclass(frozen=True)
@@ -250,32 +228,29 @@ class FedAD(Method):
         local = federation.local_models()
         teachers = [federation.networks.module(local[client.index]) for client in able]
         counts = self.class_counts(federation)[[client.index for client in able]]
-        student = federation.networks.initial()
-        learner = self.attentive(federation, student)
-        optimizer = plan.make_optimizer(student.parameters(), fused=False)
-        schedule = plan.make_schedule(optimizer)
+        student = learner_of(plan, federation.networks.initial())
+        attentive = self.attentive(federation, student.module)
         images, cut = federation.public.images, federation.public.cut
         once = self.transfer(federation, able, teachers, counts, images) if self.one_shot else None
-        saved: dict[str, Any] = {"student": student, "optimizer": optimizer, "schedule": schedule}
-        for number in federation.rounds(plan.epochs, alike=True, **saved):
-            images = images if once else self.view(federation, number)
+        for number in federation.rounds(plan.epochs, alike=True, **student.parts("student")):
+            images = images if once else public_view(federation, number)
             source = once or self.transfer(federation, able, teachers, counts, images)
             parts = cut(images)
             federation.train(
-                learner,
+                attentive,
                 parts,
                 torch.arange(len(parts), device=parts.device),
                 self.loss(federation, source, federation.streams.shuffling("dropped", number)),
                 replace(plan, epochs=1),
                 "student",
                 number,
-                optimizer=optimizer,
-                schedule=schedule,
+                optimizer=student.optimizer,
+                schedule=student.schedule,
                 augmented=False,
                 label="global model",
             )
-            federation.evaluation.track(learner)
-        return federation.networks.checkpoint(student)
+            federation.evaluation.track(attentive)
+        return federation.networks.checkpoint(student.module)
 
     def attention(self, federation: Federation) -> str:
         """What attention is: `grad-cam` of the scores of whole images, the `outputs` themselves of
@@ -336,18 +311,6 @@ class FedAD(Method):
             sizes = torch.ones_like(sizes)
         return sizes[:, None].expand(-1, federation.task.outputs)
 
-    def view(self, federation: Federation, number: int) -> torch.Tensor:
-        """The public images as all parties see them in an epoch, of their type, augmented by a
-        shared seed, so that no image crosses.
-        """
-        stream = federation.streams.shuffling("view", number)
-        parts = [
-            weak_view(federation, part, stream) for part in federation.public.images.split(1000)
-        ]
-        if federation.public.images.is_floating_point():
-            return torch.cat(parts)
-        return torch.cat([part.mul_(255).round_().to(torch.uint8) for part in parts])
-
     def transfer(
         self,
         federation: Federation,
@@ -366,9 +329,8 @@ class FedAD(Method):
             client_logits, seen = self.answer(federation, client, teacher, images)
             received = self.send(federation, client, "logits", client_logits)
             logits.append(placed(received, client.task, task))
-            labelled.append(
-                ~placed(torch.zeros_like(client_logits[:1]), client.task, task).isnan()[0]
-            )
+            absent = placed(torch.zeros_like(client_logits[:1]), client.task, task).isnan()[0]
+            labelled.append(~absent)
             if seen is not None:
                 sent = self.send(federation, client, "attention", seen)
                 maps.append(aligned(sent, side, client.task, task) if any(side) else sent)

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.blocks.averaging import average_states
+from federation.client import Client
+from federation.data import Checkpoint, state_of
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint, state_of
-from federation.parties.client import Client
-from federation.training.loops import Penalty
+from federation.shared.averaging import average_states
+from federation.training.plan import Penalty
 from privacy.plan import DP_SGD
 from results.numbers import Count, SomeShare
 

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from federation.client import Client
+from federation.data import state_of
 from federation.federation import Federation
-from federation.parties.checkpoint import state_of
-from federation.parties.client import Client
-from federation.training.loops import augmented, predict
+from federation.training.inputs import augmented
+from federation.training.loops import predict
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
 from results.numbers import Count, Positive

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import torch
 
+from federation.client import Client, Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client, Shard
-from federation.training.loops import TrainingPlan, predict
+from federation.training.loops import predict
+from federation.training.plan import TrainingPlan
 from privacy.plan import DP_SGD
 from results.numbers import Count, Positive
 

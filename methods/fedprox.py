@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from federation.client import Client
 from federation.federation import Federation
-from federation.parties.client import Client
-from federation.training.loops import Penalty, SteadyPenalty
+from federation.training.plan import Penalty, SteadyPenalty
 from methods.fedavg import FedAvg
 from privacy.plan import DP_SGD
 

@@ -17,14 +17,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
+from federation.client import Client
 from federation.costs import differentiated, values
+from federation.data import Checkpoint, LabelledSet
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client
-from federation.parties.data import LabelledSet
-from federation.training.loops import DivergedError, Normalisation, TrainingPlan, unit_range
+from federation.shared.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
+from federation.training.inputs import Normalisation, unit_range
+from federation.training.plan import DivergedError, TrainingPlan
 from models.saliency import grad_cam, input_gradient, unit_scaled
 from results.names import check_known
 from results.numbers import Count, Positive

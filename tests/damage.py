@@ -34,9 +34,9 @@ from datasets.nuclei import read_objects
 from datasets.sources.cifar import read_batch
 from datasets.sources.fastmri import slices_of
 from datasets.sources.mnist import read_idx
-from federation.caching.cache import Stage, StageCache, StageRequest
-from federation.caching.snapshots import Snapshots
+from federation.cache import Stage, StageCache, StageRequest
 from federation.channel import Transfer
+from federation.snapshots import Snapshots
 from reports.pages.result_files import Result
 from reports.pages.sheet import Sheet
 from reports.tables.resultset import read_set
@@ -139,7 +139,7 @@ def _stage(folder: Path) -> StageRequest:
         (folder / "computed").write_text("")
         return Stage({"x": torch.arange(6.0)}, {"history": {"accuracy": [0.25]}})
 
-    return StageRequest("kind", "label", {"seed": 1}, compute, "federation.caching.cache")
+    return StageRequest("kind", "label", {"seed": 1}, compute, "federation.cache")
 
 
 def _write_stage(folder: Path) -> None:

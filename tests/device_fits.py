@@ -8,9 +8,9 @@ import torch
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.small import small_config, small_data
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.execution import DEFAULT
 from federation.seeds import Seeds
-from federation.training.execution import DEFAULT
 
 SMALLER = {
     "partition.kind": "dirichlet-fedkd",

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from federation.caching.snapshots import Snapshots
+from federation.snapshots import Snapshots
 
 NOTES, DELAY, ALONE, LARGEST = "FAULT_NOTES", "FAULT_DELAY", "FAULT_ALONE", "FAULT_LARGEST"
 """The file that is told what happens; seconds from the beginning of a fit's rounds to a SIGKILL;

@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 from benchmarks import contract
 from benchmarks.tables import registry
+from federation.execution import Execution
 from federation.fitting import fit
-from federation.training.execution import Execution
 from tests.device_fits import federation_on
 
 OWN_LOOPS = {"fixmatch", "meta-pseudo-labels", "noisy-student", "pseudo-label"}

@@ -18,9 +18,9 @@ from baselines.standalone import Standalone
 from benchmarks import contract
 from benchmarks.contract.fits import Fit
 from benchmarks.tables import registry
+from federation.inside.evaluation import OracleError
 from federation.method import Method
-from federation.parts.evaluation import OracleError
-from federation.training.loops import SteadyPenalty
+from federation.training.plan import SteadyPenalty
 from methods.dlad import teacher_probabilities
 from methods.fedprox import FedProx
 from privacy.releases import GaussianSteps

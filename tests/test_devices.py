@@ -20,20 +20,17 @@ from benchmarks import contract
 from benchmarks.contract.fits import DISJOINT
 from benchmarks.running.execute import prepare_device
 from benchmarks.tables import registry
-from federation.caching import snapshots
+from federation import snapshots
+from federation.augmentation.basic import Augmentation, augment
+from federation.execution import DEFAULT, Execution
 from federation.fitting import fit
-from federation.parts.rounds import Rounds
-from federation.parts.stacked import TrainingSet, train_stacked
-from federation.tasks.classification import Classification
-from federation.training.augmentation import Augmentation, augment
-from federation.training.execution import DEFAULT, Execution
-from federation.training.loops import Normalisation, TrainingPlan
-from federation.training.replay import RECORDERS
+from federation.graphs.replay import RECORDERS
+from federation.inside.rounds import Rounds
 from models.catalogue import build, networks
 from privacy.plan import RELEASED
 from tests.device_fits import NEEDS_CUDA_CODE, federation_on
 from tests.fakecuda import fake_cuda
-from tests.federation.training.replayed import PLANS, trained
+from tests.federation.graphs.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 
@@ -133,13 +130,6 @@ def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
     follow(replace(method, **OF_THE_AUTHORS), tmp_path)
 
 
-@pytest.mark.parametrize("terms", [{}, OF_THE_AUTHORS], ids=["paper", "authors"])
-def test_fediods_clients_keep_to_their_device_together(terms, tmp_path, brief):
-    method, *_ = variants("fediod")
-    changes = {"execution": Execution(stacked=2), "network.cnn": "resnet8-narrow"}
-    follow(replace(method, **terms), tmp_path, **changes)
-
-
 @pytest.mark.parametrize("name", ["asyndgan", "fedgen", "fedkd", "fediod", "fediod-segmentation"])
 def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
     method, *_ = variants(name)
@@ -180,32 +170,6 @@ def test_every_network_keeps_to_its_device(name):
         outputs.sum().backward()
 
 
-def test_clients_that_train_together_keep_to_their_device():
-    with fake_cuda():
-        models = [
-            build("resnet8-wide", 3, 10, 8).to("cuda:0", memory_format=torch.channels_last)
-            for _ in range(3)
-        ]
-        sets = [
-            TrainingSet(
-                torch.ones(n, 3, 8, 8, dtype=torch.uint8, device="cuda:0"),
-                torch.zeros(n, dtype=torch.int64, device="cuda:0"),
-            )
-            for n in (8, 8, 4)
-        ]
-        train_stacked(
-            models,
-            sets,
-            Classification(10).loss,
-            TrainingPlan(epochs=1, batch_size=4),
-            normalise=Normalisation((0.5,), (0.5,)),
-            generators=[torch.Generator("cuda:0") for _ in models],
-        )
-        assert {entry.device.type for model in models for entry in model.state_dict().values()} == {
-            "cuda"
-        }
-
-
 def test_a_resumed_optimiser_does_not_wait_for_the_device(tmp_path, brief):
     method, *_ = variants("fedgen")
     _, watch = follow(method, tmp_path)
@@ -242,7 +206,7 @@ WITH_STEPS = (
     "pseudo-label",
 )
 """Methods with loops of their own; FedIOD's reconstruction has that of its segmentation."""
-WAITS = ("federation/channel.py", "federation/training/augmentation.py")
+WAITS = ("federation/channel.py", "federation/augmentation/basic.py")
 """What waits in a step and may: messages, once each, and strong views, for how many images undergo
 each operation."""
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from federation.blocks.remote import ask
 from federation.method import Method
+from federation.shared.remote import ask
 from tests.device_fits import NEEDS_CUDA_CODE, federation_on
 from tests.fakecuda import backward, fake_cuda, grad
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.contract.tape import Tape
-from federation.training import replay
+from federation.graphs import replay
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 

@@ -33,12 +33,12 @@ from benchmarks.tables import registry
 from benchmarks.tables.spec import HELD_OUT, Scalar
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from federation.caching.cache import Stage, StageCache, StageRequest, content_digest
+from federation.cache import Stage, StageCache, StageRequest, content_digest
+from federation.client import Client
+from federation.execution import DEFAULT
 from federation.federation import Federation
-from federation.parties.client import Client
 from federation.seeds import AXES, Seeds
-from federation.training.execution import DEFAULT
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from metrics.images import psnr
 from privacy.attacks.outputs import Answer, match_answers
 from privacy.attacks.threat import ThreatModel

@@ -22,11 +22,11 @@ from benchmarks.measures.reconstruction import RECOVERED, Attack, reconstruction
 from benchmarks.running.execute import prepare_device
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.execution import DEFAULT
 from federation.resizing import resize
 from federation.seeds import Seeds
-from federation.training.execution import DEFAULT
-from federation.training.loops import Normalisation, unit_range
+from federation.training.inputs import Normalisation, unit_range
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
 from reports.drawing.pictures import image_rows

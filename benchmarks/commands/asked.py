@@ -17,7 +17,7 @@ from benchmarks.tables.spec import SpecError
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
     from benchmarks.tables.selection import Selection
-    from federation.training.execution import Execution
+    from federation.execution import Execution
 
 
 def table_names(names: list[str], protocol: str = "paper", planned: bool = False) -> list[str]:
@@ -117,7 +117,7 @@ def selected(request: Request, tables: Sequence[str]) -> Selection:
 
 def check_execution(execution: Execution, device: str) -> None:
     """Raise SpecError for a way of running that the device or the machine does not have."""
-    from federation.training.execution import CUDA_GRAPHS
+    from federation.execution import CUDA_GRAPHS
 
     if execution.precision == "tf32" and not device.startswith("cuda"):
         raise SpecError(

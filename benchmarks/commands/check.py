@@ -27,7 +27,7 @@ def check_method(
     from benchmarks.contract.promises import CHECKS
     from benchmarks.contract.verdicts import KEPT, judge
     from benchmarks.running.execute import prepare_device
-    from federation.training.execution import DEFAULT
+    from federation.execution import DEFAULT
 
     prepare_device("cpu", 1, DEFAULT)
     console.print(f"{escape(method)}: {len(CHECKS)} promises, each with a small federation")

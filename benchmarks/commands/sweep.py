@@ -28,7 +28,7 @@ def sweep_budgets(
     """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
     from benchmarks.tables.selection import listed
     from benchmarks.tables.sweep import parse_epsilons, swept
-    from federation.training.execution import DEFAULT
+    from federation.execution import DEFAULT
 
     # Private cells train without extras, and those without a budget are compared with them.
     selection = replace(selected(request, [table]), execution=DEFAULT)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from benchmarks.scenarios.scenario import ClientPart, Parts
-from federation.parties.client import Shard
+from federation.client import Shard
 
 Halves = tuple[bool, bool]
 """Which halves of a client's samples are changed: the pixels of the one, and of targets that are

@@ -28,16 +28,16 @@ from benchmarks.tables.registry import find_scenario
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue
 from datasets.access import AccessError, while_fitting
-from federation.caching.cache import StageCache, content_digest
+from federation.cache import StageCache, content_digest
 from federation.channel import Channel, Transfer, encode
+from federation.data import Checkpoint
+from federation.execution import Execution
 from federation.federation import Federation
 from federation.fitting import listed
+from federation.graphs import replay
+from federation.inside import stages
 from federation.method import Fitted, Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parts import stages
 from federation.seeds import Seeds
-from federation.training import replay
-from federation.training.execution import Execution
 from privacy.plan import RELEASED
 from results.sourcecode import ROOT, source_digest
 

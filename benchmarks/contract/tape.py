@@ -48,7 +48,7 @@ def _tensors(tree: object) -> list[torch.Tensor]:
 
 
 class Tape:
-    """A recorder (`federation.training.replay`) that counts what it recorded and replayed."""
+    """A recorder (`federation.graphs.replay`) that counts what it recorded and replayed."""
 
     def __init__(self) -> None:
         self.recorded = self.replayed = 0

@@ -16,8 +16,8 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
+    from federation.data import Checkpoint
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
 
 SHOWN = 4
 """Films in the picture, each of another finding."""
@@ -53,7 +53,7 @@ def measure(
     """
     import torch
 
-    from federation.blocks.attention import aligned, attention_bounds
+    from federation.shared.attention import aligned, attention_bounds
     from federation.tasks.multi_label import MultiLabel
 
     task = federation.task
@@ -117,7 +117,7 @@ def attention_maps(federation: Federation, model: Checkpoint, images: torch.Tens
     """A network's attention for every class of its own, (n, c, h, w)."""
     import torch
 
-    from federation.training.loops import unit_range
+    from federation.training.inputs import unit_range
     from models.cut import encode
     from models.saliency import class_attention
 

@@ -15,7 +15,7 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from federation.channel import Transfer
-    from federation.parties.checkpoint import Checkpoint
+    from federation.data import Checkpoint
 
 
 class Bandwidth(Measure):

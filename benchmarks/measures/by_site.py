@@ -16,7 +16,7 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import Configuration
-    from federation.parties.data import LabelledSet
+    from federation.data import LabelledSet
 
 
 class BySite(Measure):

@@ -14,9 +14,8 @@ from benchmarks.tables.measure import Fitted
 from results.arrays import pack
 
 if TYPE_CHECKING:
+    from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
-    from federation.parties.data import LabelledSet
 
 SHOWN = 160
 """Pixels of a side of what is shown of a sample, its middle."""

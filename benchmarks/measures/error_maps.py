@@ -14,9 +14,8 @@ from benchmarks.tables.measure import Fitted
 from results.arrays import pack
 
 if TYPE_CHECKING:
+    from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
-    from federation.parties.data import LabelledSet
 
 
 class ErrorMaps(BySite):

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from federation.channel import Transfer
     from federation.costs import Meter
+    from federation.data import PublicData
     from federation.federation import Federation
     from federation.method import Method
-    from federation.parties.data import PublicData
-    from federation.training.windows import Window
+    from federation.windows import Window
 
 WEIGHTS = frozenset({"parameters", "gradients"})
 ANSWERS = frozenset({"logits", "attention", "votes", "labels"})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from federation.parties.data import LabelledSet
+    from federation.data import LabelledSet
 
 
 def scarce_findings(

@@ -15,9 +15,8 @@ from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
 
 if TYPE_CHECKING:
+    from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
-    from federation.parties.data import LabelledSet
     from federation.tasks.multi_label import MultiLabel
 
 SITES = "findings."

@@ -17,10 +17,10 @@ from torch import Tensor
 from benchmarks.measures.reconstruction import KINDS, Attack, Kind, reconstructions
 from benchmarks.scenarios.configuration import EvaluationSettings, NetworkSettings, read_section
 from benchmarks.tables.measure import Config
+from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.client import Client, Shard
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from metrics.frechet import frechet_distance, is_reliable, title
 from metrics.images import WINDOW, psnr, ssim
 from privacy.attacks.threat import BatchNorm, Shares, ThreatModel

@@ -17,9 +17,8 @@ from benchmarks.tables.measure import Fitted, Measure, Taken
 from results.record import Measurement
 
 if TYPE_CHECKING:
+    from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
-    from federation.parties.data import LabelledSet
 
 POINTING, EMPTY = "pointing-accuracy", "attention-empty"
 
@@ -47,7 +46,7 @@ def measure(
     Raises ValueError for films of which it is not known where their findings are, and if they have
     none that a network knows.
     """
-    from federation.blocks.attention import aligned
+    from federation.shared.attention import aligned
     from metrics.pointing import pointing_hits
 
     if test.places is None:

@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from federation.caching.cache import Stage, StageCache, StageRequest, content_digest
-from federation.training.loops import Normalisation, unit_range
+from federation.cache import Stage, StageCache, StageRequest, content_digest
+from federation.training.inputs import Normalisation, unit_range
 from metrics.images import match
 from models.catalogue import network_digest
 from privacy.attacks.dlg import deep_leakage

@@ -15,7 +15,8 @@ class Samples(Measure):
 
     def take(self, run: Fitted) -> Taken:
         """Raises ValueError for a method that generated no images."""
-        from federation.training.loops import predict, unit_range
+        from federation.training.inputs import unit_range
+        from federation.training.loops import predict
         from metrics.inception import adapted_inception_score, inception_score
         from models import extractors
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import torch
 
     from federation.channel import Transfer
+    from federation.data import Checkpoint
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
 
 ACCURACY = "accuracy"
 PERCENTILE = 10
@@ -91,7 +91,7 @@ def networks_may_differ(run: Fitted) -> bool:
     it refuses them (HeterogeneousClientsError), or if states or tensors of two shapes meet in it
     (ValueError, RuntimeError). Raises whatever else the fit raises then.
     """
-    from federation.parts.networks import HeterogeneousClientsError
+    from federation.inside.networks import HeterogeneousClientsError
 
     try:
         followed(run.method, run.on_meta(MIXED))

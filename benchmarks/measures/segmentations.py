@@ -12,8 +12,8 @@ from metrics.names import is_count
 from results.arrays import pack
 
 if TYPE_CHECKING:
+    from federation.data import Checkpoint
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
     from results.record import Measurement
 
 SHOWN = 4

@@ -9,7 +9,7 @@ from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.parties.checkpoint import Checkpoint
+    from federation.data import Checkpoint
 
 
 class Selection(Measure):

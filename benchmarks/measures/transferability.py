@@ -14,8 +14,8 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
+    from federation.data import Checkpoint
     from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
 
 SELECTING = "evaluation.selecting"
 """The setting that names the method which scores the teachers."""
@@ -54,7 +54,7 @@ class Transferability(Measure):
 
 def first_scores(federation: Federation, method: Selecting) -> torch.Tensor:
     """The method's first scores (teachers,), computed once for the cells of all teachers."""
-    from federation.caching.cache import Stage, StageRequest
+    from federation.cache import Stage, StageRequest
 
     inputs = {**federation.stages.identity(), "method": dataclasses.asdict(cast(Any, method))}
     request = StageRequest(

@@ -10,7 +10,7 @@ from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry, sweep
 from benchmarks.tables.selection import listed
 from benchmarks.tables.spec import usual_device, usual_execution
-from federation.training.execution import DEFAULT
+from federation.execution import DEFAULT
 from results.published import parse_column
 from results.record import Record
 

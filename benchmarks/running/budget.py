@@ -12,7 +12,7 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.seeds import Seeds

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.tables.cells import Cell
-from federation.caching.events import StageEvent
+from federation.events import StageEvent
 from federation.watching import Point
 from results.record import FAILED, Record
 

@@ -25,18 +25,18 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
-from federation.caching.cache import StageCache
-from federation.caching.events import StageEvent
+from federation.cache import StageCache
 from federation.channel import Channel
+from federation.data import Checkpoint
+from federation.events import StageEvent
+from federation.execution import Execution
 from federation.federation import Federation
 from federation.fitting import fit
+from federation.inside.rounds import show_spent
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint
-from federation.parts.rounds import show_spent
 from federation.samples import LOCAL, SERVER, counted
 from federation.seeds import Seeds
 from federation.surroundings import as_now, put_back
-from federation.training.execution import Execution
 from federation.watching import Point, watched
 from metrics.settling import has_settled
 from privacy.plan import RELEASED, TRUST

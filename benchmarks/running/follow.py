@@ -22,13 +22,13 @@ from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import ON_CUDA, SpecError
 from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
-from federation.caching.cache import Stage, StageCache, StageRequest, Together
+from federation.cache import Stage, StageCache, StageRequest, Together
 from federation.channel import Channel
 from federation.costs import Meter, Share, Work, Workload, metering
 from federation.federation import Federation
 from federation.fitting import fit
+from federation.inside.networks import HeterogeneousClientsError
 from federation.method import Method
-from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from federation.surroundings import put_back
 from results.files import cache_home, digest, read_sealed_json, write_sealed_json

@@ -13,8 +13,8 @@ import torch
 from filelock import Timeout
 
 from benchmarks.running.stage_server import BUSY, HERE, StageServer
-from federation.caching.cache import Stage, StageCache, StageRequest, StoredTensors, read_stage
-from federation.caching.events import StageEvent
+from federation.cache import Stage, StageCache, StageRequest, StoredTensors, read_stage
+from federation.events import StageEvent
 from results.files import write_atomic
 
 WAIT = 0.3

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, alone_for_memory, failed
 from benchmarks.tables.cells import Cell
-from federation.caching.events import StageEvent
+from federation.events import StageEvent
 from federation.watching import Point
 from results.record import Record
 

@@ -24,7 +24,7 @@ from results.record import OK, Record
 
 if TYPE_CHECKING:
     from benchmarks.running.events import Event
-    from federation.caching.events import StageEvent
+    from federation.events import StageEvent
 
 
 def progress_bar(console: Console) -> Progress:

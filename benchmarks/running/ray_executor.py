@@ -31,7 +31,7 @@ from benchmarks.tables.cells import Cell
 from benchmarks.tables.request import Request
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
-from federation.caching.events import StageEvent
+from federation.events import StageEvent
 from federation.watching import Point
 from results.files import DataError, ResultsError, cache_home, write_atomic
 from results.names import near

@@ -27,7 +27,7 @@ from results.store import CellCache, TableFiles
 if TYPE_CHECKING:
     from benchmarks.running.events import Event
     from benchmarks.running.ray_executor import Cluster
-    from federation.caching.events import StageEvent
+    from federation.events import StageEvent
 
 
 Log = Callable[[str, str, int, float], None]

@@ -10,14 +10,16 @@ import torch
 
 from benchmarks.running.execute import prepare_device
 from federation.costs import Meter, Workload
-from federation.parts.stacked import TrainingSet, train_stacked
+from federation.data import TrainingSet
+from federation.execution import DEFAULT, Execution
+from federation.graphs.turns import take_turns
 from federation.tasks.base import Task
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
-from federation.training.execution import DEFAULT, Execution
-from federation.training.loops import Normalisation, TrainingPlan, channels_last, training_steps
-from federation.training.turns import side_by_side, take_turns
+from federation.training.inputs import Inputs, Normalisation, channels_last
+from federation.training.loops import training_steps
+from federation.training.plan import Training, TrainingPlan
 from models.catalogue import build, entry
 
 SAMPLE = 1.5e11
@@ -53,7 +55,7 @@ def training_speed(
     load: Workload, device: str, execution: Execution = DEFAULT, seconds: float = 1.0
 ) -> Speed:
     """The speed at which `device`, or one core, trains the network of `load`: the best of several
-    epochs that take `seconds` or more together. `execution.stacked` networks train together.
+    epochs that take `seconds` or more together. `execution.stacked` networks train side by side.
 
     On a core time is the process's own, so that other programs hardly slow it, and images are
     smaller where two of their size would take long. What a full device or a
@@ -122,26 +124,14 @@ def _training(
 
     sets = [images_and_targets() for _ in range(execution.stacked)]
     models = [network() for _ in sets]
-    if execution.stacked > 1 and not side_by_side(execution, models[0]):
-        return lambda: train_stacked(
-            models,
-            sets,
-            task.loss,
-            plan,
-            normalise=normalise,
-            generators=[torch.Generator(device) for _ in sets],
-            execution=execution,
-        )
+    training = Training(task.loss, plan)
     return lambda: take_turns(
         [
             training_steps(
                 model,
-                held.images,
-                held.targets,
-                task.loss,
-                plan,
-                normalise=normalise,
-                generator=torch.Generator(device),
+                held,
+                training,
+                Inputs(normalise, generator=torch.Generator(device)),
                 execution=execution,
             )
             for model, held in zip(models, sets, strict=True)

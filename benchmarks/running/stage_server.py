@@ -19,7 +19,7 @@ class StageServer:
 
     def __init__(self, folder: str, newer_than: float = 0.0):
         # This imports torch: the command itself has no use for it.
-        from federation.caching.cache import StageCache
+        from federation.cache import StageCache
 
         self._folder = Path(folder)
         self._cache = StageCache(self._folder, newer_than=newer_than)
@@ -29,7 +29,7 @@ class StageServer:
         """Where the stage `base` (its files without suffix) comes from: it is here, the holder's to
         compute, or another's.
         """
-        from federation.caching.cache import read_stage
+        from federation.cache import read_stage
 
         stage, _ = read_stage(self._folder / base, newer_than=self._cache.newer_than)
         if stage is not None and all(

@@ -14,7 +14,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand, unread
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, SpecError, Table
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.method import Method
 from federation.seeds import Seeds
 from privacy.plan import DP_SGD, PrivacyPlan

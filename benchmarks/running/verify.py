@@ -26,7 +26,7 @@ from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue
-from federation.training.execution import DEFAULT, Execution
+from federation.execution import DEFAULT, Execution
 from reports.comparing.noise import other_versions
 from reports.comparing.rule import Rule
 from reports.tables.resultset import check_agree, read_table

@@ -7,19 +7,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import torch
+
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables.registry import MethodEntry, find_scenario
 from benchmarks.tables.spec import DUPLICATES, Scalar
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.channel import Channel
+from federation.client import Client
+from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
+from federation.inside.protection import Protection
+from federation.inside.setup import HeldOut, Setup
 from federation.method import Method
-from federation.parties.client import Client
-from federation.parts.protection import Protection
 from federation.seeds import Seeds
 from federation.tasks.base import conditioned
-from federation.training.execution import DEFAULT, Execution
 from models.catalogue import network_for
 from privacy.plan import RELEASED, PrivacyPlan
 from results.numbers import check_bounds
@@ -93,26 +96,22 @@ def assemble(
             " turn with its image; leave augmentation.* off"
         )
     roles, dims = networks.client_roles(len(parts.clients)), len(parts.image_shape) - 1
-    return Federation(
-        clients=[
-            Client(
-                index,
-                role,
-                network_for(
-                    networks.named(role), dense=(client.task or parts.task).dense, dims=dims
-                ),
-                client.shard,
-                client.label_counts,
-                client.digest,
-                client.task,
-                client.normalise,
-            )
-            for index, (role, client) in enumerate(zip(roles, parts.clients, strict=True))
-        ],
+    clients = tuple(
+        Client(
+            index,
+            role,
+            network_for(networks.named(role), dense=(client.task or parts.task).dense, dims=dims),
+            client.shard,
+            client.label_counts,
+            client.digest,
+            client.task,
+            client.normalise,
+        )
+        for index, (role, client) in enumerate(zip(roles, parts.clients, strict=True))
+    )
+    setup = Setup(
+        clients=clients,
         public=parts.public,
-        test=parts.test,
-        further_tests=parts.further_tests,
-        validation=parts.validation,
         probe=parts.probe,
         task=parts.task,
         network=network_for(networks.named(networks.server), dense=parts.task.dense, dims=dims),
@@ -123,16 +122,21 @@ def assemble(
         augmentation=configuration.augmentation,
         seeds=run.seeds,
         stages=run.stages,
-        channel=run.channel,
-        device=run.device,
+        channel=run.channel or Channel(),
+        device=torch.device(run.device),
         execution=run.execution,
-        protection=protection,
         pretrained=networks.pretrained == "imagenet",
+        progress=run.progress,
+    )
+    held = HeldOut(
+        test=parts.test,
+        further_tests=parts.further_tests,
+        validation=parts.validation,
         oracle_labels=parts.oracle_labels,
         oracle_allowed=method.oracle,
         looks=configuration.evaluation.looks,
-        progress=run.progress,
     )
+    return Federation(setup, held, protection)
 
 
 def _group(parts: Parts, plan: PrivacyPlan) -> int:

@@ -24,8 +24,8 @@ from benchmarks.tables.spec import (
     SpecError,
 )
 from datasets import partitions
-from federation.training.augmentation import Augmentation
-from federation.training.loops import TrainingPlan
+from federation.augmentation.basic import Augmentation
+from federation.training.plan import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
 from results.names import near
 from results.numbers import (

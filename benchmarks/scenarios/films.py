@@ -20,11 +20,11 @@ from datasets import catalogue, partitions
 from datasets.annotations import annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.parties.client import Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Shard
+from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.multi_label import MultiLabel
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from metrics.classification import UNKNOWN
 from results.files import digest
 from results.names import near

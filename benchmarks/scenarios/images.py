@@ -22,12 +22,12 @@ from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from datasets import catalogue, partitions
 from datasets.annotations import CLASS, annotations_of
 from datasets.catalogue import ResolvedData
-from federation.parties.client import Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Shard
+from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.tasks.targets import task_of
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 
 TASKS = ("classification", "segmentation")
 """Values of `data.task` that are this scenario's."""

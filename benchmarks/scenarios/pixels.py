@@ -25,14 +25,14 @@ from datasets import catalogue, partitions
 from datasets.annotations import INSTANCES, Annotation, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.parties.client import Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Shard
+from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.base import Task
 from federation.tasks.nuclei import Distance, Nuclei
 from federation.tasks.regions import BRATS, TUMOUR, Regions
-from federation.training.loops import Normalisation
-from federation.training.windows import Window, patches
+from federation.training.inputs import Normalisation
+from federation.windows import Window, patches
 from metrics.masks import Reading
 from results.files import digest
 from results.names import near

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from datasets.catalogue import ResolvedData
-from federation.parties.client import Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Shard
+from federation.data import LabelledSet, PublicData
 from federation.tasks.base import Task
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from benchmarks.scenarios.undersampled import Site, SliceSettings
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.parties.client import Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Shard
+from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.reconstruction import Reconstruction
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from results.files import digest
 from results.names import near
 

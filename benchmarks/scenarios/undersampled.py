@@ -13,7 +13,7 @@ from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.tasks.kspace import limits, random_columns, zero_filled
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from results.files import digest
 from results.numbers import MOST, Bounds, Share
 

@@ -39,7 +39,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.selection import Selection
 from federation.costs import Workload
-from federation.training.execution import Execution
+from federation.execution import Execution
 from results.files import write_atomic
 from results.record import OK, Record
 from results.sourcecode import source_libraries
@@ -52,8 +52,6 @@ WAYS = {
     "fp32, replayed": Execution(compile="graphs"),
     "bf16, replayed": Execution(precision="bf16", compile="graphs"),
     "tf32, replayed": Execution(precision="tf32", compile="graphs"),
-    "fp32, 16 stacked": Execution(stacked=16),
-    "bf16, 16 stacked": Execution(precision="bf16", stacked=16),
     "tf32, replayed, 16 side by side": Execution(precision="tf32", compile="graphs", stacked=16),
     "bf16, replayed, 16 side by side": Execution(precision="bf16", compile="graphs", stacked=16),
 }
@@ -63,9 +61,6 @@ STEP_WAYS = {
     "fp32": Execution(),
     "tf32": Execution(precision="tf32"),
     "bf16": Execution(precision="bf16"),
-    "fp32, together": Execution(stacked=TEACHERS),
-    "tf32, together": Execution(precision="tf32", stacked=TEACHERS),
-    "bf16, together": Execution(precision="bf16", stacked=TEACHERS),
 }
 LARGE_STEP = 1e12
 """FLOPs of a step that fills a GPU by itself: several such are not measured together."""

@@ -17,14 +17,16 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from datasets import catalogue
-from federation.blocks.averaging import average_states
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.inside.setup import HeldOut, Setup
 from federation.seeds import Seeds
+from federation.shared.averaging import average_states
 from federation.tasks.classification import Classification
-from federation.training.loops import Normalisation, TrainingPlan, batches, unit_range
+from federation.training.inputs import Normalisation, batches, unit_range
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from models.catalogue import build
 
@@ -67,19 +69,20 @@ def _federation(batch_size: int, progress: Callable[[str, float], None]) -> Fede
     ]
     plan = TrainingPlan(epochs=1, batch_size=batch_size, lr=LR, optimizer="sgd")
     return Federation(
-        clients=clients,
-        public=PublicData(images[0, :0], ""),
-        test=LabelledSet(images[0, :1], labels[0, :1], ""),
-        task=Classification(10),
-        network=NETWORK,
-        image_shape=tuple(images.shape[2:]),
-        normalise=normalise,
-        local=plan,
-        server=plan,
-        augmentation=None,
-        seeds=SEEDS,
-        stages=StageCache(None),
-        progress=progress,
+        Setup(
+            clients=tuple(clients),
+            public=PublicData(images[0, :0], ""),
+            task=Classification(10),
+            network=NETWORK,
+            image_shape=tuple(images.shape[2:]),
+            normalise=normalise,
+            local=plan,
+            server=plan,
+            seeds=SEEDS,
+            stages=StageCache(None),
+            progress=progress,
+        ),
+        HeldOut(LabelledSet(images[0, :1], labels[0, :1], "")),
     )
 
 

@@ -13,14 +13,13 @@ from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from datasets import catalogue
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Seeds
-from federation.training.execution import DEFAULT, Execution
 from methods.fediod import FedIOD
-from methods.fediod.parties import make_server
-from methods.fediod.together import make_parties
+from methods.fediod.parties import make_nodes, make_server
 
 PUBLIC, BATCH = 3200, 64
 CONFIG = {
@@ -66,9 +65,9 @@ def fediod_step(federation: Federation, **settings: Any) -> Callable[[], object]
     """Takes a distillation step of FedIOD, whose teachers are trained beforehand."""
     small = {"batch_size": BATCH, "width": 32, "discriminator_width": 32}
     method = FedIOD(epochs=1, steps=10, **{**small, **settings})
-    parties = make_parties(method, federation)
+    nodes = make_nodes(method, federation)
     server = make_server(method, federation)
-    for party in parties:
-        party.begin_epoch(1)
+    for node in nodes:
+        node.begin_epoch(1)
     latents = federation.streams.shuffling("fediod latents", 1)
-    return lambda: method.distillation_step(federation, server, parties, latents)
+    return lambda: method.distillation_step(federation, server, nodes, latents)

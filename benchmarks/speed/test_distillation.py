@@ -20,9 +20,9 @@ import torch
 from baselines.fedkd import FedKD
 from benchmarks.speed.pairs import Timed, compare
 from benchmarks.speed.teachers import BATCH, PUBLIC, federation_of, fediod_step
+from federation.data import state_of
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import state_of
 from methods import feddf
 from methods.dlad import DLAD
 from methods.feddf import FedDF

@@ -17,7 +17,7 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.speed.pairs import Timed, compare
 from benchmarks.speed.test_distillation import CONFIG, EPOCH
 from datasets import catalogue
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.federation import Federation
 from federation.seeds import Seeds
 from methods.fedad import FedAD

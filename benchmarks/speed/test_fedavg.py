@@ -15,15 +15,17 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.speed.pairs import compare
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.channel import Channel
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
+from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.inside.setup import HeldOut, Setup
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
-from federation.training.execution import DEFAULT, Execution
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 
 SIDE, NETWORK, ROUNDS = 32, "resnet8-narrow", 2
@@ -65,20 +67,23 @@ class Simulation:
 
         few = self.images[:2]
         return Federation(
-            clients=[client(index, indices) for index, indices in enumerate(self.shards)],
-            public=PublicData(few, ""),
-            test=LabelledSet(few, self.labels[:2], ""),
-            task=Classification(10),
-            network=NETWORK,
-            image_shape=(3, SIDE, SIDE),
-            normalise=self.normalise,
-            local=self.plan,
-            server=self.plan,
-            augmentation=None,
-            seeds=Seeds(),
-            stages=StageCache(None),
-            channel=Channel(),
-            execution=execution,
+            Setup(
+                clients=tuple(
+                    [client(index, indices) for index, indices in enumerate(self.shards)]
+                ),
+                public=PublicData(few, ""),
+                task=Classification(10),
+                network=NETWORK,
+                image_shape=(3, SIDE, SIDE),
+                normalise=self.normalise,
+                local=self.plan,
+                server=self.plan,
+                seeds=Seeds(),
+                stages=StageCache(None),
+                channel=Channel(),
+                execution=execution,
+            ),
+            HeldOut(LabelledSet(few, self.labels[:2], "")),
         )
 
     def suite(self, execution: Execution = DEFAULT) -> dict[str, torch.Tensor]:
@@ -173,10 +178,3 @@ def test_fast_settings(benchmark):
         {"bare loop": simulation.bare, "suite": simulation.suite, **ways},
         work=simulation.trained,
     )
-
-
-def test_stacked_clients(benchmark):
-    """Clients trained together by torch.func: meant for GPUs, measured here all the same."""
-    simulation = Simulation(20, 128, 1.0, 64, NORMALISE)
-    ways = {f"stacked {n}": lambda n=n: simulation.suite(Execution(stacked=n)) for n in (4,)}
-    compare(benchmark, {"one after another": simulation.suite, **ways}, work=simulation.trained)

@@ -21,10 +21,13 @@ import torch._inductor.config
 from benchmarks.running.execute import prepare_device
 from benchmarks.speed.pairs import annotate, compare
 from datasets import catalogue
+from federation.data import TrainingSet
+from federation.execution import Execution
 from federation.tasks.classification import Classification
-from federation.training.execution import Execution
-from federation.training.loops import Normalisation, TrainingPlan, train, unit_range
+from federation.training.inputs import Inputs, Normalisation, unit_range
+from federation.training.loops import train
 from federation.training.measuring import evaluate
+from federation.training.plan import Training, TrainingPlan
 from models.catalogue import build
 
 DEVICE = os.environ.get("FEDTABLES_SPEED_DEVICE", "cpu")
@@ -107,12 +110,9 @@ def _suite(
     prepare_device(DEVICE, 1, execution)
     train(
         model.to(memory_format=torch.channels_last),
-        tensors["train"][:limit],
-        tensors["train targets"][:limit],
-        Classification(10).loss,
-        PLAN,
-        normalise=normalise,
-        generator=torch.Generator(DEVICE).manual_seed(seed),
+        TrainingSet(tensors["train"][:limit], tensors["train targets"][:limit]),
+        Training(Classification(10).loss, PLAN),
+        Inputs(normalise, generator=torch.Generator(DEVICE).manual_seed(seed)),
         execution=execution,
     )
 

@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from federation.channel import Channel
+from federation.data import TrainingSet
 from federation.tasks.classification import Classification
-from federation.training.loops import Normalisation, TrainingPlan, predict, train
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.loops import predict, train
+from federation.training.plan import Training, TrainingPlan
 from models.catalogue import build
 
 CASES = [("cnn", 1, 28), ("resnet8-narrow", 3, 16), ("densenet-small", 3, 16)]
@@ -37,12 +40,9 @@ def test_one_local_epoch(benchmark, network, channels, size):
     benchmark.pedantic(
         lambda: train(
             model,
-            images,
-            labels,
-            task.loss,
-            plan,
-            normalise=normalise,
-            generator=torch.Generator().manual_seed(0),
+            TrainingSet(images, labels),
+            Training(task.loss, plan),
+            Inputs(normalise, generator=torch.Generator().manual_seed(0)),
         ),
         warmup_rounds=1,
         rounds=5,

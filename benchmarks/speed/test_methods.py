@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import contract
-from federation.blocks.averaging import average_states
+from federation.shared.averaging import average_states
 from methods.fedavg import FedAvg
 from methods.fediod import FedIOD
 from models.catalogue import build

@@ -10,10 +10,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from federation.data import TrainingSet
 from federation.tasks.nuclei import Nuclei
 from federation.tasks.regions import BRATS, TUMOUR, Regions
-from federation.training.loops import Normalisation, TrainingPlan, predictions, train
-from federation.training.windows import Window
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.loops import predictions, train
+from federation.training.plan import Training, TrainingPlan
+from federation.windows import Window
 from models.catalogue import build
 
 CASES = [
@@ -41,12 +44,9 @@ def test_one_epoch(benchmark, network, channels, sides, task):
     def epoch() -> None:
         train(
             model,
-            images,
-            targets,
-            task.loss,
-            plan,
-            normalise=_normalisation(channels),
-            generator=torch.Generator().manual_seed(0),
+            TrainingSet(images, targets),
+            Training(task.loss, plan),
+            Inputs(_normalisation(channels), generator=torch.Generator().manual_seed(0)),
         )
 
     benchmark.pedantic(epoch, warmup_rounds=1, rounds=3)

@@ -16,7 +16,7 @@ from benchmarks.tables.selection import Selection, matches, table_rows, wanted_v
 from benchmarks.tables.spec import HELD_OUT, Paper, Row, Scalar, SpecError, Table
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from federation.training.execution import DEFAULT, Execution
+from federation.execution import DEFAULT, Execution
 from models import weight_files
 from privacy.plan import DP_SGD
 from results.files import DataError, digest

@@ -19,10 +19,10 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from datasets.catalogue import ResolvedData
+    from federation.client import Client
+    from federation.data import Checkpoint
     from federation.federation import Federation
     from federation.method import Method
-    from federation.parties.checkpoint import Checkpoint
-    from federation.parties.client import Client
     from federation.seeds import Seeds
 
 Config = Mapping[str, Scalar]

@@ -20,7 +20,7 @@ from benchmarks.tables.spec import (
     usual_device,
     usual_execution,
 )
-from federation.training.execution import COMPILE, PRECISIONS, Execution
+from federation.execution import COMPILE, PRECISIONS, Execution
 from results.command_line import NUMBER, WHOLE, number, path, whole
 from results.files import RUNS
 from results.names import near
@@ -206,8 +206,8 @@ class Request:
     stacked: int = quantity(
         1,
         whole(1),
-        "clients trained together as one computation, with --compile graphs side by side; for"
-        " GPUs and small networks",
+        "clients trained side by side, a step of each in turn; for GPUs and small networks,"
+        " with --compile graphs",
     )
     ray: str = option(
         "",

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.tables import registry
 from benchmarks.tables.spec import UNLISTED, Paper, Row, Scalar, SpecError, Table
-from federation.training.execution import DEFAULT, Execution
+from federation.execution import DEFAULT, Execution
 from results.files import digest
 from results.names import near, printable
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, shortened, whole_number

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from federation.training.execution import DEFAULT, FAST, Execution
+from federation.execution import DEFAULT, FAST, Execution
 from results.files import RefusedError
 
 Scalar = bool | int | float | str

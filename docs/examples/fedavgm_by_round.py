@@ -20,10 +20,10 @@ from torch import nn
 
 import benchmarks
 from baselines.fedavgm import FedAvgM
-from federation.blocks.averaging import average_states
+from federation.client import Client, Shard
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.training.loops import Normalisation, unit_range
+from federation.shared.averaging import average_states
+from federation.training.inputs import Normalisation, unit_range
 from federation.watching import is_watched, show
 from methods.fedavg import State
 

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 import benchmarks
+from federation.client import Client
 from federation.federation import Federation
-from federation.parties.client import Client
 from federation.watching import is_watched, show
 from methods.fedmd import FedMD
 

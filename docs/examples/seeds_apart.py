@@ -22,7 +22,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.request import Request, read_settings
 from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import Paper, Table
-from federation.training.execution import Execution
+from federation.execution import Execution
 
 DIVISION, REST = ("partition",), ("weights", "sampling", "shuffling")
 

@@ -10,8 +10,9 @@ from torch import nn
 from federation.costs import active_meter
 from federation.tasks.base import Task
 from federation.tasks.multi_label import placed
-from federation.training.loops import Normalisation, predictions
-from federation.training.windows import Window
+from federation.training.inputs import Normalisation
+from federation.training.loops import predictions
+from federation.windows import Window
 
 
 def evaluate(

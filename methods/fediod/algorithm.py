@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.blocks.learner import steps_per_epoch
+from federation.data import Checkpoint
 from federation.federation import Federation
-from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
+from federation.shared.learner import steps_per_epoch
 from federation.watching import show
 from methods.fediod.losses import (
     adversarial_loss,
@@ -30,15 +30,16 @@ from methods.fediod.losses import (
 )
 from methods.fediod.parties import (
     Answer,
+    Node,
     Server,
     generate,
+    make_nodes,
     make_server,
     with_samples,
 )
 from methods.fediod.private import fit_privately
 from methods.fediod.released import class_balance, note_released, released_diversity
 from methods.fediod.settings import Settings
-from methods.fediod.together import Party, make_parties
 from privacy.plan import GS_WGAN, RELEASED
 
 
@@ -61,24 +62,24 @@ class FedIOD(Settings):
     def fit(self, federation: Federation) -> Checkpoint:
         if federation.privacy.mechanism == GS_WGAN:
             return fit_privately(self, federation)
-        parties = make_parties(self, federation)
+        nodes = make_nodes(self, federation)
         if federation.privacy.mechanism == RELEASED:
             note_released(self, federation)
         server = make_server(self, federation)
         generator, student = server.generator.module, server.student.module
         steps = steps_per_epoch(self.steps, self.batch_size, federation.clients)
         parts = server.parts()
-        for party in parties:
-            parts |= party.parts()
+        for node in nodes:
+            parts |= node.parts()
         for epoch in federation.rounds(self.epochs, alike=True, **parts):
             latents = federation.streams.shuffling("fediod latents", epoch)
-            for party in parties:
-                party.begin_epoch(epoch)
+            for node in nodes:
+                node.begin_epoch(epoch)
             generator.train()
             student.train()
             mimic = torch.tensor(torch.nan)  # a plan takes the steps of one round for all
             for _ in federation.steps(steps, name="distillation"):
-                mimic = self.distillation_step(federation, server, parties, latents)
+                mimic = self.distillation_step(federation, server, nodes, latents)
             show("loss/student", epoch, mimic)
             federation.networks.check_finite(student, generator)
             federation.evaluation.track(student)
@@ -86,12 +87,12 @@ class FedIOD(Settings):
         return with_samples(self, federation, checkpoint, generator)
 
     def distillation_step(
-        self, federation: Federation, server: Server, parties: list[Party], latents: Stream
+        self, federation: Federation, server: Server, nodes: list[Node], latents: Stream
     ) -> torch.Tensor:
         """One distillation step of Algorithm 1; returns L_mimic ()."""
         # Input distillation: every client trains D_k on x = G(w) and its own images, and answers.
         images = generate(self, federation, server.generator.module, latents)
-        answers = [answer for party in parties for answer in party.answers(images)]
+        answers = [node.answer(images) for node in nodes]
         logits, scores, mimic = self.output_distillation(federation, server, images, answers)
         # Update: G against the student, then S.
         parameters = list(server.student.module.parameters())
@@ -105,7 +106,7 @@ class FedIOD(Settings):
         )
         server.generator.step()
         if gradients is None:
-            self.student_on_fresh_images(federation, server, parties, latents)
+            self.student_on_fresh_images(federation, server, nodes, latents)
             return mimic.detach()
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -151,7 +152,7 @@ class FedIOD(Settings):
         return torch.stack([weight * term() for weight, term in terms if weight]).sum()
 
     def student_on_fresh_images(
-        self, federation: Federation, server: Server, parties: list[Party], latents: Stream
+        self, federation: Federation, server: Server, nodes: list[Node], latents: Stream
     ) -> None:
         """The released code's student steps; their weights do not depend on the images."""
         none = torch.empty(0)
@@ -159,7 +160,7 @@ class FedIOD(Settings):
         for _ in range(self.student_steps):
             with torch.no_grad():
                 images = generate(self, federation, server.generator.module, latents)
-                logits = [own for party in parties for own in party.logits(images)]
+                logits = [node.logits(images) for node in nodes]
                 ensemble = aggregate(torch.stack(logits), weights)
             answer = federation.forward(server.student.module, images)
             self.mimic_loss(answer, ensemble).backward()

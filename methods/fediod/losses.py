@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from federation.blocks.averaging import class_count_weights
+from federation.shared.averaging import class_count_weights
 
 
 def size_weights(sizes: torch.Tensor) -> torch.Tensor:

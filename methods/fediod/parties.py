@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.blocks.learner import Learner, steps_per_epoch
-from federation.blocks.remote import ask
+from federation.augmentation.basic import augment
+from federation.client import Client, Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client, Shard
 from federation.seeds import Stream
-from federation.training.augmentation import augment
-from federation.training.loops import unit_range
+from federation.shared.learner import Learner, steps_per_epoch
+from federation.shared.remote import ask
+from federation.training.inputs import unit_range
 from methods.fediod.losses import discriminator_loss, size_weights
 from methods.fediod.released import noisy_scores
 from methods.fediod.settings import Settings
@@ -56,10 +56,6 @@ class Node:
         """What a snapshot keeps, by name."""
         return self.discriminator.parts(f"{self.client.index} discriminator")
 
-    def answers(self, images: torch.Tensor) -> list[Answer]:
-        """`answer` of the one client that this is."""
-        return [self.answer(images)]
-
     def answer(self, images: torch.Tensor) -> Answer:
         """The client's part of a step on images (n, c, h, w)."""
         own_score = torch.empty((), device=images.device)
@@ -77,13 +73,14 @@ class Node:
         sent = self.federation.channel.up(self.client.index, "discriminator-outputs", own)
         return logits, scores, sent["own"]
 
-    def logits(self, images: torch.Tensor) -> list[torch.Tensor]:
-        """The one client's logits for images (n, c, h, w), without gradients: (n, classes)."""
+    def logits(self, images: torch.Tensor) -> torch.Tensor:
+        """The client's logits for images (n, c, h, w), without gradients: (n, classes)."""
 
         def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
             return {"logits": self.federation.forward(self.teacher, received)}
 
-        return list(self.ask(images, on_client, ("logits",)))
+        (logits,) = self.ask(images, on_client, ("logits",))
+        return logits
 
     def ask(
         self,
@@ -148,11 +145,9 @@ def own_inputs(
     settings: Settings,
     federation: Federation,
     stored: torch.Tensor,
-    generator: torch.Generator | Sequence[torch.Generator | None] | None,
+    generator: torch.Generator | None,
 ) -> torch.Tensor:
-    """Clients' own images (n, c, h, w), as they are stored, as their discriminators see them; of
-    several generators each draws for as many of the images, in order.
-    """
+    """A client's own images (n, c, h, w), as they are stored, as its discriminator sees them."""
     images, augmentation = unit_range(stored), federation.augmentation
     if settings.augment_own and augmentation is not None:
         images = augment(images, replace(augmentation, cutout=0), generator)

@@ -8,11 +8,11 @@ import math
 
 import torch
 
-from federation.blocks.learner import steps_per_epoch
-from federation.blocks.voting import vote
+from federation.client import Shard
+from federation.data import Checkpoint
 from federation.federation import Federation
-from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Shard
+from federation.shared.learner import steps_per_epoch
+from federation.shared.voting import vote
 from federation.training.loops import predict
 from methods.fediod.losses import adversarial_loss
 from methods.fediod.parties import (

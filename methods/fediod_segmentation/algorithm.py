@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from federation.blocks.conditional_gan import (
+from federation.data import Checkpoint
+from federation.federation import Federation
+from federation.shared.conditional_gan import (
     Critic,
     adversarial_loss,
     client_weights,
@@ -26,9 +28,7 @@ from federation.blocks.conditional_gan import (
     snapshot_parts,
     with_samples,
 )
-from federation.blocks.learner import Learner, steps_per_epoch
-from federation.federation import Federation
-from federation.parties.checkpoint import Checkpoint
+from federation.shared.learner import Learner, steps_per_epoch
 from federation.tasks.base import conditioned
 from federation.tasks.regions import Regions
 from federation.watching import show

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from federation.blocks.conditional_gan import GanSettings
 from federation.method import Method
+from federation.shared.conditional_gan import GanSettings
 from results.names import check_known
 from results.numbers import Positive, Share
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from federation.parties.data import LabelledSet, PublicData
+from federation.data import LabelledSet, PublicData
 from federation.tasks.segmentation import Segmentation
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 

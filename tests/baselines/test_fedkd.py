@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from baselines.fedkd import FedKD, weighted_ensemble
-from federation.blocks.averaging import class_count_weights
+from federation.augmentation.basic import Augmentation
 from federation.channel import Channel, encoded_size
-from federation.costs import Meter, metering
-from federation.parties.data import PublicData
-from federation.parts.protection import Protection
+from federation.data import PublicData
+from federation.inside.protection import Protection
 from federation.seeds import Seeds
-from federation.training.augmentation import Augmentation
-from federation.training.loops import DivergedError, TrainingPlan
+from federation.shared.averaging import class_count_weights
+from federation.shared.views import public_view
+from federation.training.plan import DivergedError, TrainingPlan
 from methods.fedmd import absolute_error
 from privacy.pate import histogram
 from privacy.plan import PrivacyPlan
@@ -115,13 +115,13 @@ def test_without_augmentation_teachers_give_the_same_answer_in_every_round():
 def test_all_parties_see_the_same_view_of_a_round_and_leave_the_public_images_alone():
     federation = make_federation(augmentation=SHIFTED)
     before = federation.public.images.clone()
-    view, again, other = (FedKD().view(federation, number) for number in (1, 1, 2))
+    view, again, other = (public_view(federation, number) for number in (1, 1, 2))
     assert (view.dtype, view.shape) == (torch.uint8, before.shape)
     assert torch.equal(view, again)
     assert not torch.equal(view, other)
     assert torch.equal(federation.public.images, before)
     assert not torch.equal(
-        FedKD().view(make_federation(augmentation=SHIFTED, seeds=Seeds(shuffling=1)), 1), view
+        public_view(make_federation(augmentation=SHIFTED, seeds=Seeds(shuffling=1)), 1), view
     )
 
 
@@ -198,18 +198,6 @@ def test_it_learns_and_repeats_to_the_last_bit(multi_round):
     model = fit()
     assert model.history["accuracy"][-1] >= 2 / 3
     assert same_bits(model.state, fit().state)
-
-
-PLANNED = [False, True]
-
-
-@pytest.mark.parametrize("multi_round", PLANNED)
-def test_a_plan_books_the_bytes_of_the_run(multi_round):
-    real, planned = make_federation(), make_federation(device="meta")
-    FedKD(multi_round=multi_round).fit(real)
-    with metering(Meter()):
-        FedKD(multi_round=multi_round).fit(planned)
-    assert planned.channel.ledger == real.channel.ledger
 
 
 def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monkeypatch):

@@ -6,8 +6,8 @@ import torch
 
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedprox_plus import FedProxPlus
-from federation.blocks.amalgamation import hinted_for, learn_by_hints, private_hints
-from federation.training.loops import Batch, TrainingPlan
+from federation.shared.amalgamation import hinted_for, learn_by_hints, private_hints
+from federation.training.plan import Batch, TrainingPlan
 from tests.methods.private_servers import private_servers, quick
 from tests.methods.shards import copied, distance, same_bits
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from baselines.labeled_distillation import LabeledDistillation, optimal_confidence
-from federation.parts.evaluation import OracleError
+from federation.inside.evaluation import OracleError
 from methods.dlad import confidence_weights, mixture, teacher_probabilities
 from tests.federation.tiny import make_federation
 

@@ -10,11 +10,11 @@ import torch
 
 from baselines.li_2019 import Li2019, flat, local_steps
 from federation.channel import Channel, encoded_size
+from federation.client import Client, Shard
 from federation.costs import Meter, metering
-from federation.parties.client import Client, Shard
-from federation.parts.protection import Protection
+from federation.inside.protection import Protection
 from federation.seeds import Seeds
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from privacy.plan import PrivacyPlan
 from privacy.sparse_vector import GENERATIONS, unpacked

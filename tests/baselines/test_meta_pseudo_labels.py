@@ -15,7 +15,7 @@ from baselines.meta_pseudo_labels import (
     feedback,
     schedule,
 )
-from federation.parties.checkpoint import state_of
+from federation.data import state_of
 from federation.seeds import Stream
 from tests.baselines.probes import probed
 from tests.methods.shards import network_inputs, same_bits

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from baselines.noisy_student import NoisyStudent, confident, drop, filter_and_balance
-from federation.parties.data import PublicData
+from federation.data import PublicData
 from federation.seeds import Stream
 from federation.training.loops import predict
 from tests.baselines.probes import pixel_labelled, probed

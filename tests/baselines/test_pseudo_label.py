@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from baselines.pseudo_label import PseudoLabel, pseudo_label_loss, ramped_weight
-from federation.parties.data import PublicData
+from federation.data import PublicData
 from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits

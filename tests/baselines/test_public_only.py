@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from baselines.public_only import PublicOnly
-from federation.parts.evaluation import OracleError
+from federation.inside.evaluation import OracleError
 from tests.federation.tiny import make_federation
 from tests.methods.shards import WHOLE_BATCHES, client_with, descend, same_bits
 

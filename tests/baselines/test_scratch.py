@@ -4,7 +4,7 @@ import pytest
 
 from baselines.scratch import Scratch
 from federation.seeds import Seeds
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from tests.federation.tiny import make_federation
 from tests.methods.private_servers import private_server, private_servers
 from tests.methods.shards import descend, same_bits

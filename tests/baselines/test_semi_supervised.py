@@ -10,13 +10,13 @@ from baselines.fixmatch import FixMatch
 from baselines.meta_pseudo_labels import MetaPseudoLabels
 from baselines.noisy_student import NoisyStudent
 from baselines.pseudo_label import PseudoLabel
-from federation.caching.cache import StageCache
-from federation.caching.snapshots import Snapshots
+from federation.cache import StageCache
 from federation.costs import Meter, metering
 from federation.samples import counted
 from federation.seeds import Seeds
+from federation.snapshots import Snapshots
 from federation.tasks.dense_regression import DenseRegression
-from federation.training.loops import DivergedError, TrainingPlan
+from federation.training.plan import DivergedError, TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 from tests.methods.shards import client_with, same_bits
 

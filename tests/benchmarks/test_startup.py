@@ -77,7 +77,7 @@ def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_fram
     assert " 0 to run" in printed
     assert "benchmarks.running.runner" in imported
     # Workers are started by the one, stages computed by the other.
-    assert not imported & {"benchmarks.running.pool", "federation.caching.cache", *FRAMEWORKS}
+    assert not imported & {"benchmarks.running.pool", "federation.cache", *FRAMEWORKS}
     assert _written(tmp_path) == before
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from federation.blocks.attention import aligned, attention_bounds
+from federation.shared.attention import aligned, attention_bounds
 from federation.tasks.classification import Classification
 from federation.tasks.multi_label import MultiLabel
 

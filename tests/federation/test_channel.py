@@ -6,9 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.channel import PAYLOADS, Channel, Transfer, encode, encoded_size
+from federation.channel import Channel, Transfer, encode, encoded_size
 from federation.costs import Meter, metering
-from tests.federation.tiny import make_federation
 
 DTYPES = [
     torch.float64,
@@ -22,61 +21,12 @@ DTYPES = [
     torch.uint8,
     torch.bool,
 ]
-SHAPES = st.lists(st.integers(0, 12), max_size=4)
 
 
 def test_the_size_of_one_small_tensor_by_hand():
     # 8 bytes of length, the header {"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}} of 54
     # padded to 56, 12 of data.
     assert encoded_size({"a": torch.zeros(3)}) == 8 + 56 + 12
-
-
-def test_the_size_of_every_mixture_of_types_is_that_of_the_encoding():
-    for first in DTYPES:
-        for second in DTYPES:
-            for padding in range(8):
-                tensors = {
-                    "a" * (1 + padding): torch.ones(101, dtype=first),
-                    "b": torch.ones((), dtype=second),
-                }
-                assert encoded_size(tensors) == len(safetensors.torch.save(tensors)), (
-                    first,
-                    second,
-                    padding,
-                )
-
-
-def test_the_size_of_a_payload_of_many_names_is_that_of_the_encoding():
-    tensors = {
-        f"layer{i}.{'x' * (i % 7)}.weight": torch.ones(i % 13, dtype=DTYPES[i % len(DTYPES)])
-        for i in range(400)
-    }
-    assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
-
-
-def test_an_empty_payload_has_a_size_too():
-    assert encoded_size({}) == len(safetensors.torch.save({}))
-
-
-@settings(deadline=None, max_examples=200)
-@given(
-    st.dictionaries(
-        st.text("abc._0123456789", min_size=1, max_size=30),
-        st.tuples(st.sampled_from(DTYPES), SHAPES),
-        max_size=8,
-    )
-)
-def test_the_size_of_any_payload_is_that_of_the_encoding(layout):
-    tensors = {name: torch.zeros(shape, dtype=dtype) for name, (dtype, shape) in layout.items()}
-    assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
-
-
-@pytest.mark.parametrize(
-    "name", ["größe", "\x7f", 'a "quoted" name', "back\\slash", "tab\t", "😀", "重み"]
-)
-def test_the_size_is_right_for_names_beyond_plain_letters(name):
-    tensors = {name * 5: torch.zeros(3)}
-    assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
 
 
 LAYOUTS = {
@@ -118,45 +68,12 @@ def test_the_encoding_of_any_payload_is_that_of_the_library_byte_for_byte(layout
     assert encoded == safetensors.torch.save(
         {name: tensor.contiguous() for name, tensor in tensors.items()}
     )
+    assert encoded_size(tensors) == len(encoded)
     decoded = safetensors.torch.load(encoded)
     assert decoded.keys() == tensors.keys()
     assert all(
         decoded[name].equal(tensor) and decoded[name].dtype == tensor.dtype
         for name, tensor in tensors.items()
-    )
-
-
-def test_the_encoding_of_a_network_does_not_depend_on_its_layout_or_gradients():
-    model = make_federation().networks.initial("resnet8-narrow")
-    state = model.state_dict()
-    assert not all(tensor.is_contiguous() for tensor in state.values())
-    encoded = encode(dict(model.named_parameters()) | dict(model.named_buffers()))
-    assert encoded == safetensors.torch.save(
-        {name: tensor.contiguous() for name, tensor in state.items()}
-    )
-
-
-def test_numbers_that_are_none_survive_the_encoding_bit_by_bit():
-    odd = torch.tensor([torch.nan, -torch.inf, -0.0, 1e-45])
-    assert (
-        safetensors.torch.load(encode({"x": odd}))["x"]
-        .view(torch.int32)
-        .equal(odd.view(torch.int32))
-    )
-
-
-def test_what_is_received_equals_what_was_sent():
-    sent = {
-        "w": torch.randn(2, 3),
-        "n": torch.tensor(5),
-        "m": torch.tensor([True, False]),
-        "h": torch.ones(2, dtype=torch.bfloat16),
-    }
-    received = Channel().up(0, "parameters", sent)
-    assert list(received) == list(sent)
-    assert all(
-        torch.equal(received[name], sent[name]) and received[name].dtype == sent[name].dtype
-        for name in sent
     )
 
 
@@ -174,35 +91,12 @@ def test_what_is_received_carries_no_gradient():
     assert (received.requires_grad, received.tolist()) == (False, [3, 3])
 
 
-def test_tensors_of_any_memory_layout_can_be_sent():
-    base = torch.arange(48.0).view(1, 3, 4, 4)
-    sent = {
-        "last": base.to(memory_format=torch.channels_last),
-        "cut": base[0, :, 1],
-        "wide": torch.ones(1).expand(5),
-    }
-    received = Channel().up(0, "features", sent)
-    assert all(torch.equal(received[name], sent[name]) for name in sent)
-
-
 def test_one_tensor_under_two_names_is_sent_twice():
     shared = torch.arange(6.0)
     channel = Channel()
     received = channel.up(0, "features", {"a": shared, "b": shared.view(2, 3)})
     assert received["b"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert channel.total("up") == encoded_size({"a": torch.empty(6), "b": torch.empty(2, 3)})
-
-
-def test_the_ledger_holds_messages_in_the_order_of_their_first():
-    channel = Channel()
-    size = len(safetensors.torch.save({"x": torch.zeros(4)}))
-    channel.down(1, "images", {"x": torch.zeros(4)})
-    channel.round = 3
-    channel.up(1, "logits", {"x": torch.zeros(4)})
-    assert channel.ledger == [
-        Transfer(0, "down", "images", 1, size),
-        Transfer(3, "up", "logits", 1, size),
-    ]
 
 
 def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_ledger():
@@ -264,10 +158,6 @@ def test_totals_add_up_by_direction_and_kind():
     assert list(channel.by_kind()) == sorted(channel.by_kind())
 
 
-def test_a_new_channel_has_carried_nothing():
-    assert (Channel().total("up"), Channel().total("down"), Channel().by_kind()) == (0, 0, {})
-
-
 @pytest.mark.parametrize("send", [Channel.up, Channel.down])
 def test_an_unknown_kind_is_refused_and_not_booked(send):
     channel = Channel()
@@ -276,13 +166,6 @@ def test_an_unknown_kind_is_refused_and_not_booked(send):
     ):
         send(channel, 0, "secrets", {"x": torch.zeros(1)})
     assert channel.ledger == []
-
-
-@pytest.mark.parametrize("kind", sorted(PAYLOADS))
-def test_every_known_kind_may_cross(kind):
-    channel = Channel()
-    channel.up(0, kind, {"x": torch.zeros(1)})
-    assert [message.kind for message in channel.ledger] == [kind]
 
 
 def test_planning_books_the_same_bytes_without_content():

@@ -10,17 +10,18 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from federation.caching.cache import DAMAGED, StageCache, content_digest
+from federation.augmentation.basic import Augmentation
+from federation.cache import DAMAGED, StageCache, content_digest
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
+from federation.data import LabelledSet, PublicData
 from federation.fitting import fit
+from federation.inside.protection import Protection
 from federation.method import Method
-from federation.parties.data import LabelledSet, PublicData
-from federation.parts.protection import Protection
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
-from federation.training.augmentation import Augmentation
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 from methods.dlad import DLAD
 from methods.fedavg import FedAvg
 from models.catalogue import entry
@@ -213,26 +214,6 @@ def test_another_hyper_parameter_or_method_makes_another_fit():
     assert fits(stages) == [True, True, True, False]
 
 
-def test_the_name_and_the_code_of_a_fit_are_the_methods():
-    stages = StageCache(None)
-    fit(make_federation(stages=stages), Constant())
-    assert [(event.kind, event.label) for event in stages.events] == [("fit", "Constant")]
-
-
-def test_a_damaged_fit_is_computed_again_with_the_same_outcome(tmp_path):
-    first = make_federation(stages=StageCache(tmp_path))
-    [found] = fit(first, Constant())
-    [body] = tmp_path.rglob("*.safetensors")
-    body.write_bytes(body.read_bytes()[:-1] + b"x")
-    second = make_federation(stages=StageCache(tmp_path))
-    [again] = fit(second, Constant())
-    assert [event.note for event in second.stages.cache.events] == [
-        f"damaged cache entry, computed again ({body.with_suffix('')})"
-    ]
-    assert same(found.state, again.state)
-    assert first.channel.ledger == second.channel.ledger
-
-
 def test_a_second_fit_on_one_federation_counts_and_tracks_only_itself():
     federation = make_federation()
     [first] = fit(federation, Constant())
@@ -259,17 +240,6 @@ def test_a_bare_module_becomes_a_checkpoint_of_the_server_and_is_measured_once(s
         )
         assert checkpoint.lineage == content_digest(checkpoint.state)
         assert same(federation.networks.module(checkpoint).state_dict(), module.state_dict())
-
-
-def test_a_checkpoint_without_a_history_is_measured_once(stages):
-    for _ in range(2):
-        federation = make_federation(stages=stages)
-        [checkpoint] = fit(federation, Returning("checkpoint"))
-        assert checkpoint.history == {
-            "accuracy": [
-                federation.evaluation.test(federation.networks.module(checkpoint))["accuracy"]
-            ]
-        }
 
 
 @pytest.mark.parametrize("what", ["list", "tuple"])
@@ -327,20 +297,6 @@ def test_a_planned_fit_has_no_history_and_no_content(what):
     assert all(tensor.is_meta for checkpoint in found for tensor in checkpoint.state.values())
 
 
-def test_a_planned_fit_is_shared_too():
-    stages, ledgers = StageCache(None, device="meta"), []
-    for _ in range(2):
-        federation = make_federation(device="meta", stages=stages)
-        with metering(Meter()):
-            fit(federation, Constant())
-        ledgers.append(federation.channel.ledger)
-    assert fits(stages) == [True, False]
-    assert ledgers[0] == ledgers[1]
-    real = make_federation()
-    fit(real, Constant())
-    assert ledgers[0] == real.channel.ledger
-
-
 # -- weights that stages hold already --
 
 
@@ -364,13 +320,6 @@ def test_local_models_are_stored_once_and_a_fit_refers_to_them(tmp_path):
         assert same(one.state, other.state)
         assert same(one.state, third.state)
         assert (one.owner, one.lineage, one.history) == (other.owner, other.lineage, other.history)
-
-
-def test_weights_of_a_methods_own_are_stored_with_its_fit(tmp_path):
-    (first,) = fit(make_federation(stages=StageCache(tmp_path)), Constant())
-    (again,) = fit(make_federation(stages=StageCache(tmp_path)), Constant())
-    assert min(sizes(tmp_path, "fit")) > 4 * sum(tensor.numel() for tensor in first.state.values())
-    assert same(first.state, again.state)
 
 
 def test_models_of_a_fit_whose_local_models_are_damaged_are_made_again(tmp_path):

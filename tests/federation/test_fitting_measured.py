@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
+from federation.data import LabelledSet
 from federation.fitting import fit
 from federation.method import Method
-from federation.parties.data import LabelledSet
 from models.networks.cnn import CNN
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 

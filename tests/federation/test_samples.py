@@ -12,14 +12,17 @@ from torch import nn
 from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from baselines.standalone import Standalone
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.costs import Meter, metering
+from federation.data import TrainingSet
+from federation.execution import Execution
 from federation.fitting import fit
+from federation.inside.protection import Protection
 from federation.method import Method
-from federation.parts.protection import Protection
 from federation.samples import active_count, aside, counted, on_client, see
-from federation.training.execution import Execution
-from federation.training.loops import Normalisation, TrainingPlan, predict, train
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.loops import predict, train
+from federation.training.plan import Training, TrainingPlan
 from methods.dlad import DLAD
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
@@ -87,12 +90,12 @@ def test_training_sees_its_batches_and_not_a_last_one_of_a_single_sample():
     with counted() as count:
         train(
             model,
-            images,
-            targets,
-            lambda outputs, wanted: (outputs - wanted).square().mean(dim=1),
-            TrainingPlan(epochs=5, batch_size=4),
-            normalise=plain,
-            generator=torch.Generator().manual_seed(0),
+            TrainingSet(images, targets),
+            Training(
+                lambda outputs, wanted: (outputs - wanted).square().mean(dim=1),
+                TrainingPlan(epochs=5, batch_size=4),
+            ),
+            Inputs(plain, generator=torch.Generator().manual_seed(0)),
         )
         predict(model, images, normalise=plain)
     assert count.total() == {"local": 0, "server": 5 * 12}
@@ -153,16 +156,6 @@ def test_clients_trained_together_see_as_much_as_one_after_another():
     method = FedAvg(rounds=2, participation=1.0)
     together = seen_by(method, execution=Execution(stacked=2))
     assert together == seen_by(method) == {"local": 2 * 2 * 12 * 3, "server": 0}
-
-
-def test_clients_that_answer_together_see_as_much_as_one_after_another():
-    """In each step a discriminator sees four generated images twice, and four of its own; the
-    student sees four, and so does the generator, in latents.
-    """
-    method = FedIOD(epochs=2, steps=3, batch_size=4, width=4, discriminator_width=4, samples=4)
-    together = seen_by(method, execution=Execution(stacked=2))
-    local = 2 * 12 * 3 + 2 * 2 * 3 * 12
-    assert together == seen_by(method) == {"local": local, "server": 2 * 3 * 8}
 
 
 def test_dp_sgd_sees_the_samples_that_were_drawn():

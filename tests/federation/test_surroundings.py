@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from federation.caching.cache import Stage, StageCache
+from federation.cache import Stage, StageCache
 from federation.surroundings import FLAGS, MIXED, as_now, flags, flags_of_run, put_back
-from tests.federation.caching.stages import request
+from tests.federation.stages import request
 
 OTHERS = {
     "default dtype": torch.float64,

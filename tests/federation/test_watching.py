@@ -10,7 +10,7 @@ import torch
 from federation.channel import Channel
 from federation.costs import Meter, metering
 from federation.fitting import fit
-from federation.parts.rounds import show_spent
+from federation.inside.rounds import show_spent
 from federation.watching import (
     Point,
     begin_round,

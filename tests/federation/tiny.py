@@ -2,19 +2,24 @@
 their brightness; larger ones of rectangles, and of discs that are to be reconstructed.
 """
 
+from dataclasses import fields
+
 import torch
 
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.federation import Federation
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.inside.setup import HeldOut, Setup
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.tasks.reconstruction import Reconstruction
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 
 CLASSES = 3
+HELD = [field.name for field in fields(HeldOut)]
 
 
 def bright_images(labels, seed, side=8):
@@ -64,9 +69,12 @@ def make_federation(clients=2, device="cpu", network="cnn-small", **changes):
         "augmentation": None,
         "seeds": Seeds(),
         "stages": StageCache(None),
-        "device": device,
     }
-    return Federation(**{**settings, **changes})
+    settings = {**settings, **changes}
+    protection = settings.pop("protection", None)
+    held = {name: settings.pop(name) for name in HELD if name in settings}
+    parts = {"clients": tuple(settings.pop("clients")), "device": torch.device(device)}
+    return Federation(Setup(**{**settings, **parts}), HeldOut(**held), protection)
 
 
 def rectangles(count, seed, side=16):

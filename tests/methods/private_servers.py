@@ -6,10 +6,11 @@ from dataclasses import fields
 
 import torch
 
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.tasks.classification import Classification
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 from methods.fedsa import FedSA
 from models.cut import decoder_parameters
 from tests.federation.tiny import CLASSES, bright_images, make_federation

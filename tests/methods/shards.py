@@ -5,9 +5,10 @@ PyTorch.
 import torch
 import torch.nn.functional as F
 
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.client import Client, Shard
+from federation.data import LabelledSet
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 
 WHOLE_BATCHES = TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd")

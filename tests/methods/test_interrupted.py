@@ -5,113 +5,13 @@ nothing had happened.
 import pytest
 import torch
 
-from baselines.asyndgan import AsynDGAN
-from baselines.fedavg_plus import FedAvgPlus
-from baselines.fedavgm import FedAvgM
-from baselines.fedgen import FedGEN
-from baselines.fedkd import FedKD
-from baselines.fedmd_plus import FedMDPlus
-from baselines.fedprox_plus import FedProxPlus
-from baselines.fl_mrcm import FLMRCM
-from baselines.li_2019 import Li2019
-from federation.caching.snapshots import Snapshots
-from federation.training.loops import TrainingPlan
-from methods.fedavg import FedAvg
-from methods.feddf import FedDF
-from methods.fediod import FedIOD
-from methods.fediod_reconstruction import FedIODReconstruction
-from methods.fediod_segmentation import FedIODSegmentation
-from methods.fedmd import FedMD
-from methods.fedprox import FedProx
-from methods.fedsa import FedSA
-from tests.federation.tiny import (
-    make_dense_federation,
-    make_federation,
-    make_reconstruction_federation,
-)
-from tests.methods.fediod_segmentation.cases import RELEASED
-from tests.methods.shards import same_bits, validation_set
-
-CONDITIONAL = {
-    "generator": "resnet-generator-narrow",
-    "discriminator_width": 4,
-    "discriminator_layers": 1,
-    "features": "vgg16-random",
-    "steps": 2,
-}
-METHODS = [
-    FedAvg(rounds=4),
-    FedProx(rounds=4),
-    FedAvgM(rounds=4),
-    Li2019(rounds=4),
-    FedGEN(rounds=4, noise=4, hidden=8, generator_steps=3),
-    FedDF(rounds=4, distillation_steps=6, evaluation_interval=2),
-    FedMD(rounds=4, public_samples=4, revisit_epochs=1),
-    FedSA(
-        rounds=4,
-        selection_gap=3,
-        selected=2,
-        weak_epochs=1,
-        local_epochs=1,
-        adaptation_epochs=1,
-        adaptation_gap=2,
-    ),
-    FedSA(
-        rounds=4,
-        selection_gap=1,
-        selected=2,
-        weak_epochs=1,
-        local_epochs=1,
-        adaptation_epochs=1,
-        retrain=False,
-        transferability="released",
-        saliency="grad-cam",
-        adaptation="all",
-    ),
-    FedAvgPlus(rounds=4, weak_epochs=1, local_epochs=1, adaptation_epochs=1),
-    FedProxPlus(rounds=4, weak_epochs=1, local_epochs=1, adaptation_epochs=1),
-    FedMDPlus(rounds=4, public_samples=10, revisit_epochs=1),
-    FedIOD(epochs=4, steps=2, batch_size=4, latent=5, width=4, discriminator_width=4, samples=5),
-    FedIOD(
-        epochs=4,
-        steps=1,
-        batch_size=4,
-        latent=5,
-        width=4,
-        discriminator_width=4,
-        samples=5,
-        optimizer="sgd",
-        student_steps=2,
-        weights="size",
-    ),
-    AsynDGAN(**CONDITIONAL, constant_epochs=2, decay_epochs=2),
-    FedIODSegmentation(**CONDITIONAL, warmup_epochs=1, epochs=3, decay_epochs=1),
-    FedIODSegmentation(
-        **CONDITIONAL | RELEASED | {"decay_epochs": 2, "epochs": 2}, warmup_epochs=2
-    ),
-    FLMRCM(rounds=4, hidden=8),
-    FedIODReconstruction(**{**CONDITIONAL, "steps": 1, "perceptual": 0.0, "l1": 1.0}, epochs=4),
-]
+from federation.snapshots import Snapshots
+from tests.methods.every_method import METHODS, federation_of
+from tests.methods.shards import same_bits
 
 
 class PowerCutError(Exception):
     """Not a bug."""
-
-
-def federation_of(method, progress):
-    """Three clients with samples of the method's kind."""
-    server = TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine")
-    if method.reconstructs:
-        return make_reconstruction_federation((4, 3, 2), progress=progress)
-    if method.dense:
-        return make_dense_federation((4, 3, 2), server=server, progress=progress)
-    return make_federation(
-        clients=3,
-        server=server,
-        validation=validation_set(),
-        probe=validation_set(),
-        progress=progress,
-    )
 
 
 def fit(method, folder=None, cut=False):
@@ -129,9 +29,7 @@ def fit(method, folder=None, cut=False):
     return method.fit(federation), federation
 
 
-@pytest.mark.parametrize(
-    "method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__
-)
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_path):
     whole, undisturbed = fit(method)
     with pytest.raises(PowerCutError):
@@ -144,9 +42,7 @@ def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_p
         assert torch.equal(resumed.samples, whole.samples)
 
 
-@pytest.mark.parametrize(
-    "method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__
-)
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_a_resumed_fit_does_not_start_again(method, tmp_path):
     with pytest.raises(PowerCutError):
         fit(method, tmp_path, cut=True)

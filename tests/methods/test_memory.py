@@ -13,12 +13,13 @@ from pathlib import Path
 import torch
 from baselines.fedgen import FedGEN
 from baselines.standalone import Standalone
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.federation import Federation
+from federation.inside.setup import HeldOut, Setup
 from federation.fitting import fit
 from federation.seeds import Seeds
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedavg import FedAvg
@@ -32,21 +33,21 @@ plan = TrainingPlan(epochs=1, batch_size=2, lr=0.01)
 shards = [Shard(images, labels, torch.tensor([2 * k, 2 * k + 1])) for k in range(clients)]
 with tempfile.TemporaryDirectory() as folder:
     federation = Federation(
-        clients=[
+        Setup(
+        clients=tuple([
             Client(k, "c", "resnet8-narrow", own, (2,) + (0,) * 9, str(k))
-            for k, own in enumerate(shards)
-        ],
+            for k, own in enumerate(shards)]),
         public=PublicData(images[:4], ""),
-        test=LabelledSet(images[:4], labels[:4], ""),
         task=Classification(10),
         network="resnet8-narrow",
         image_shape=(3, 8, 8),
         normalise=Normalisation((0.5,) * 3, (0.25,) * 3),
         local=plan,
         server=plan,
-        augmentation=None,
         seeds=Seeds(),
         stages=StageCache(Path(folder)),
+        ),
+        HeldOut(LabelledSet(images[:4], labels[:4], "")),
     )
     methods = {
         "fedavg": FedAvg(rounds=1, participation=1.0), "standalone": Standalone(),

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 import torch
 
-from federation.caching.cache import Stage, read_stage, write_stage
+from federation.cache import Stage, read_stage, write_stage
 from results.files import ResultsError, write_sealed_json
 from results.pack import Packed, read_pack, take_records, write_pack
 from results.record import Record

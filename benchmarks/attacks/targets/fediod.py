@@ -16,8 +16,8 @@ from benchmarks.attacks.answers import Inquiry, Observed
 from benchmarks.measures.reconstruction import double
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
+from federation.client import Client
 from federation.federation import Federation
-from federation.parties.client import Client
 from methods.fediod import FedIOD
 from methods.fediod.losses import discriminator_loss
 from methods.fediod.parties import generate, make_nodes, make_server

@@ -6,9 +6,9 @@ from torch import Tensor, nn
 
 from benchmarks.attacks.answers import Inquiry, Observed
 from benchmarks.measures.reconstruction import double
+from federation.client import Client
 from federation.federation import Federation
-from federation.parties.client import Client
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 from privacy.attacks.outputs import logits_after
 from privacy.attacks.threat import ThreatModel
 

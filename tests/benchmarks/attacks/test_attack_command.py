@@ -18,7 +18,7 @@ from benchmarks.attacks.targets import fediod, fedkd
 from benchmarks.measures import reconstruction
 from benchmarks.measures.reconstruction import Attack, attack_message, to_units
 from datasets import catalogue
-from federation.training.loops import Normalisation, unit_range
+from federation.training.inputs import Normalisation, unit_range
 from methods.fediod import FedIOD
 from models.catalogue import build
 from privacy.attacks.matching import Reconstruction

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from federation.data import state_of
 from federation.method import Method
-from federation.parties.checkpoint import state_of
 
 # -- images in disguise --
 

@@ -17,7 +17,7 @@ from benchmarks.measures import attention
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
-from federation.parties.data import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.multi_label import MultiLabel
 from reports.kinds.attention import KIND, finding_names

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.measures.bandwidth import crossed, measure_traffic
 from federation.channel import Transfer
-from federation.parties.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from results.record import Measurement
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import torch
 
 from benchmarks.measures import by_site
-from federation.parties.data import LabelledSet
+from federation.data import LabelledSet
 from results.record import Measurement
 
 SITES = {

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from benchmarks.measures import error_maps
-from federation.parties.data import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks.reconstruction import Reconstruction
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from results.arrays import unpack
 
 PLAIN = Normalisation((0.0,), (1.0,))

@@ -12,7 +12,7 @@ import pytest
 from baselines.centralized import Centralized
 from baselines.standalone import Standalone
 from benchmarks.measures import exchange
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.channel import Channel, Transfer
 from federation.fitting import fit
 from federation.method import Method

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.measures import findings
-from federation.parties.data import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.multi_label import MultiLabel
 from results.record import Measurement

@@ -16,7 +16,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
-from federation.parties.client import Client, Shard
+from federation.client import Client, Shard
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg
 from methods.fediod import FedIOD

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.measures import pointing
-from federation.parties.data import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks.multi_label import MultiLabel
 from tests.benchmarks.measures.test_attention import AB, Looking
 

@@ -9,10 +9,10 @@ import torch
 
 from benchmarks.measures import scorecard
 from datasets.corruptions import CORRUPTIONS
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.channel import Transfer
-from federation.parties.data import LabelledSet
-from federation.parts.networks import HeterogeneousClientsError
+from federation.data import LabelledSet
+from federation.inside.networks import HeterogeneousClientsError
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
 from tests.federation.tiny import make_client, make_federation

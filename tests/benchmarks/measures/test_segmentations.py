@@ -25,7 +25,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES
-from federation.parties.data import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
 from reports.drawing import pictures

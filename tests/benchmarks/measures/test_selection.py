@@ -1,7 +1,7 @@
 """FedSA's Figure 4a: numbers of hand-made histories, and of a real fit."""
 
 from benchmarks.measures.selection import selections
-from federation.parties.checkpoint import Checkpoint
+from federation.data import Checkpoint
 from tests.methods.private_servers import private_servers, quick
 
 

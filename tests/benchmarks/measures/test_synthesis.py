@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.measures.synthesis import MEASURE
-from federation.parties.client import Client, Shard
+from federation.client import Client, Shard
 from results.arrays import unpack
 
 

@@ -9,7 +9,7 @@ from baselines.scratch import Scratch
 from baselines.transfer import Transfer
 from benchmarks.measures import teachers
 from benchmarks.measures.teachers import MEASURE, own_accuracies
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 from tests.methods.private_servers import private_servers
 

@@ -5,9 +5,9 @@ import torch
 
 from baselines.transfer import Transfer
 from benchmarks.measures.transferability import first_scores, measure
-from federation.blocks.amalgamation import train_weak
-from federation.caching.cache import StageCache
-from federation.parties.checkpoint import Checkpoint
+from federation.cache import StageCache
+from federation.data import Checkpoint
+from federation.shared.amalgamation import train_weak
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_servers, quick
 

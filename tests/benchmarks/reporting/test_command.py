@@ -13,7 +13,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.sweep import swept
-from federation.training.execution import DEFAULT, FAST, Execution
+from federation.execution import DEFAULT, FAST, Execution
 from results.store import TableFiles
 from tests.cell_records import record_of
 

@@ -22,9 +22,9 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from federation import fitting
+from federation.execution import DEFAULT
 from federation.fitting import listed
 from federation.surroundings import flags
-from federation.training.execution import DEFAULT
 from results.arrays import unpack
 from results.record import FAILED, OK, Measurement
 from results.sourcecode import ROOT

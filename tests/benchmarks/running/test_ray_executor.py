@@ -21,7 +21,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
-from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.cache import Stage, StageCache, StageRequest
 from results.sourcecode import ROOT
 
 # -- options --

@@ -25,7 +25,7 @@ from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import swept
-from federation.training.execution import Execution
+from federation.execution import Execution
 from results.files import DataError, ResultsError
 from results.record import FAILED, OK, Measurement, Record
 

@@ -9,7 +9,7 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from datasets import catalogue
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from federation.seeds import Seeds
 
 

@@ -16,15 +16,15 @@ from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables.registry import find_method
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
-from federation.caching.cache import StageCache
-from federation.parties.client import Shard
-from federation.parties.data import LabelledSet, PublicData
-from federation.parts.evaluation import OracleError
+from federation.cache import StageCache
+from federation.client import Shard
+from federation.data import LabelledSet, PublicData
+from federation.inside.evaluation import OracleError
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import Normalisation
+from federation.training.inputs import Normalisation
 from methods.fedavg import FedAvg
 from models.entry import ModelError
 

@@ -17,8 +17,8 @@ from benchmarks.scenarios.configuration import (
 from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError
-from federation.training.augmentation import Augmentation
-from federation.training.loops import TrainingPlan
+from federation.augmentation.basic import Augmentation
+from federation.training.plan import TrainingPlan
 from privacy.plan import PrivacyPlan
 
 PRIVATE = {"privacy.dp": "yes", "privacy.epsilon": 10, "privacy.mechanism": "dp-sgd"}

@@ -20,8 +20,8 @@ from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from datasets.source import DataError
-from federation.caching.cache import StageCache
-from federation.parts.networks import HeterogeneousClientsError
+from federation.cache import StageCache
+from federation.inside.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from federation.tasks.multi_label import MultiLabel
 from methods.fedad import FedAD

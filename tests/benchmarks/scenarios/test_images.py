@@ -12,10 +12,10 @@ from benchmarks.tables.spec import HELD_OUT, PROFILES
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
-from federation.parts.evaluation import OracleError
+from federation.augmentation.basic import Augmentation
+from federation.inside.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.training.augmentation import Augmentation
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from results.files import DataError
 from tests.benchmarks.scenarios.image_federations import (
     build,

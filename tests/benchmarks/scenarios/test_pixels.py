@@ -18,7 +18,7 @@ from datasets.source import DataError
 from federation.seeds import Seeds
 from federation.tasks.nuclei import Nuclei
 from federation.tasks.regions import BRATS, TUMOUR, Regions
-from federation.training.windows import Window
+from federation.windows import Window
 
 ORGANS = "breast+liver+kidney+prostate"
 NUCLEI = {

@@ -9,7 +9,7 @@ import torch
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
-from federation.parts.evaluation import OracleError
+from federation.inside.evaluation import OracleError
 from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification

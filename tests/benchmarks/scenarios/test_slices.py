@@ -19,7 +19,7 @@ from datasets.source import DataError
 from federation.seeds import Seeds
 from federation.tasks.kspace import zero_filled
 from federation.tasks.reconstruction import Reconstruction
-from federation.training.loops import unit_range
+from federation.training.inputs import unit_range
 
 HEADS, SLICES = {"train": 8, "test": 4}, 6
 """Of each generated site, and of each head."""

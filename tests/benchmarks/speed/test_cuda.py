@@ -22,7 +22,7 @@ from benchmarks.speed.cuda import (
     write_workloads,
 )
 from federation.costs import Workload
-from federation.training.execution import Execution
+from federation.execution import Execution
 from results.record import Measurement, Record
 
 TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
@@ -73,9 +73,9 @@ def test_a_way_that_a_network_does_not_admit_is_named_and_not_the_end(monkeypatc
     assert shown_speed("out of memory") == "out of memory"
 
 
-@pytest.mark.parametrize("way", ["fp32", "bf16", "bf16, 16 stacked"])
+@pytest.mark.parametrize("way", ["fp32", "bf16"])
 def test_a_small_network_has_a_speed_in_every_way_that_a_cpu_has(way):
-    found = speed_of(TINY, "cpu", replace(cuda.WAYS[way], stacked=min(2, cuda.WAYS[way].stacked)))
+    found = speed_of(TINY, "cpu", cuda.WAYS[way])
     assert found.samples > 0
     assert found.flops > found.samples
 
@@ -88,9 +88,7 @@ def test_what_was_measured_is_a_calibration_that_plan_reads(tmp_path, capsys, mo
     # Images of two kinds, in the clients' batches and in the server's.
     assert capsys.readouterr().out.count("| cnn-small |") == 4
     gpus = find_gpus(str(file))
-    assert [gpu.title for gpu in gpus] == [
-        f"CPU core, {way}" for way in ("fp32", "bf16", "fp32, 16 stacked", "bf16, 16 stacked")
-    ]
+    assert [gpu.title for gpu in gpus] == [f"CPU core, {way}" for way in ("fp32", "bf16")]
     assert all(len(gpu.speeds) == 4 and gpu.speed == min(gpu.speeds.values()) for gpu in gpus)
 
 
@@ -114,7 +112,7 @@ def test_what_fills_a_gpu_by_itself_is_not_stacked(monkeypatch):
 
 
 def test_a_distillation_step_has_a_time():
-    assert float(step_time("cpu", Execution(stacked=2), {}, {"batch_size": 2}, teachers=5)) > 0
+    assert float(step_time("cpu", Execution(), {}, {"batch_size": 2}, teachers=5)) > 0
 
 
 def test_what_there_is_no_time_for_is_said(tmp_path, capsys):

@@ -14,7 +14,7 @@ from benchmarks.tables.cells import expand
 from benchmarks.tables.request import read_only, read_settings
 from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import PROFILES, SpecError
-from federation.training.execution import Execution
+from federation.execution import Execution
 from models import weight_files
 from results.files import DataError
 from results.sourcecode import folder_modules, source_digest, source_libraries

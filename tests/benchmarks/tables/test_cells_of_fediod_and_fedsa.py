@@ -12,7 +12,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
-from federation.training.execution import Execution
+from federation.execution import Execution
 from results.files import DataError
 
 pytestmark = pytest.mark.usefixtures("every_content_known")

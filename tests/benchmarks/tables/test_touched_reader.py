@@ -21,7 +21,7 @@ from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from federation.seeds import Seeds
-from federation.caching.cache import StageCache
+from federation.cache import StageCache
 from methods.fedsa import FedSA
 
 only = {"row": "fedsa", "dataset": "cifar10", "setting": "homogeneous", "fraction": "0.10"}

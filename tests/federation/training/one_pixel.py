@@ -1,9 +1,14 @@
 """A line through images of one pixel, and its training."""
 
+from dataclasses import fields
+
 import torch
 from torch import nn
 
-from federation.training.loops import Normalisation, TrainingPlan, train
+from federation.data import TrainingSet
+from federation.training.inputs import Inputs, Normalisation
+from federation.training.loops import train
+from federation.training.plan import Training, TrainingPlan
 
 PLAIN = Normalisation((0.0,), (1.0,))
 
@@ -39,15 +44,15 @@ def sgd(epochs=1, batch_size=10, lr=0.1, **changes):
     return TrainingPlan(epochs, batch_size, lr, optimizer="sgd", **changes)
 
 
-def fit(model, images, targets, plan, loss=squared, **changes):
-    train(
-        model,
-        images,
-        targets,
-        loss,
-        plan,
-        **{"normalise": PLAIN, "generator": generator(), **changes},
+def fit(model, images, targets, plan, loss=squared, sample_weights=None, **changes):
+    """Train the model; `changes` are fields of `Training` and `Inputs`, and options of `train`."""
+    given = {"normalise": PLAIN, "generator": generator(), **changes}
+    inputs, training = (
+        {field.name: given.pop(field.name) for field in fields(kind) if field.name in given}
+        for kind in (Inputs, Training)
     )
+    samples = TrainingSet(images, targets, sample_weights)
+    train(model, samples, Training(loss, plan, **training), Inputs(**inputs), **given)
 
 
 class DropsHalf(nn.Module):

@@ -10,19 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from federation.augmentation.basic import Augmentation
 from federation.costs import Meter, metering
-from federation.training.augmentation import Augmentation
-from federation.training.loops import (
+from federation.training.inputs import (
+    Inputs,
     Normalisation,
-    TrainingPlan,
     batches,
     channels_last,
-    predict,
-    prediction_batch,
-    train,
-    training_pairs,
     unit_range,
 )
+from federation.training.loops import predict, prediction_batch
+from federation.training.plan import TrainingPlan
 from tests.federation.training.one_pixel import (
     PLAIN,
     DropsHalf,
@@ -172,7 +170,7 @@ def test_a_transform_comes_before_the_mean_is_taken_off_in_training_and_predicti
     seen = [[0.0, -2.0]] * 2  # a row as it is, and one that is lost
     assert predict(nn.Flatten(), stored, normalise=normalise).tolist() == seen
     labels = torch.zeros(2, dtype=torch.int64)
-    assert training_pairs(stored, labels, normalise)[0].flatten(1).tolist() == seen
+    assert Inputs(normalise).pairs(stored, labels)[0].flatten(1).tolist() == seen
     assert repr(normalise) != repr(Normalisation((1.0,), (0.5,), EveryOtherRow(3)))
 
 
@@ -181,13 +179,13 @@ def test_what_has_no_pixels_or_is_a_volume_is_not_augmented():
     shifted = Augmentation(channel_shift=0.1)
     images, volumes = torch.randn(2, 1, 4, 6), torch.zeros(2, 1, 2, 4, 4, dtype=torch.uint8)
     labels = torch.zeros(2, dtype=torch.int64)
-    found, _ = training_pairs(images, labels, PLAIN, flips, generator())
+    found, _ = Inputs(PLAIN, flips, generator()).pairs(images, labels)
     for image, own in zip(found, images, strict=True):
         assert any(torch.allclose(image, view, atol=1e-5) for view in (own, own.flip(2)))
     with pytest.raises(ValueError, match="float32 samples have none"):
-        training_pairs(images, labels, PLAIN, shifted, generator())
+        Inputs(PLAIN, shifted, generator()).pairs(images, labels)
     with pytest.raises(ValueError, match=r"only images are augmented, not volumes; leave"):
-        training_pairs(volumes, labels, PLAIN, flips, generator())
+        Inputs(PLAIN, flips, generator()).pairs(volumes, labels)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +200,7 @@ def test_what_has_no_pixels_or_is_a_volume_is_not_augmented():
 def test_targets_of_pixels_move_with_their_images(how):
     numbers = torch.arange(1, 65).view(1, 1, 8, 8).repeat(16, 1, 1, 1)
     images, labels = numbers.to(torch.uint8), numbers[:, 0] * (2**18)
-    inputs, moved = training_pairs(images, labels, PLAIN, how, generator())
+    inputs, moved = Inputs(PLAIN, how, generator()).pairs(images, labels)
     assert moved.dtype == torch.int64
     kept = inputs[:, 0] * 255
     exact = not how.rotation
@@ -213,7 +211,7 @@ def test_targets_of_pixels_move_with_their_images(how):
     assert same.float().mean() == (1 if exact else pytest.approx(1, abs=0.1))
     assert not torch.equal(moved, labels)
     values = torch.cat([numbers, -numbers], dim=1).float()
-    _, both = training_pairs(images, values, PLAIN, how, generator())
+    _, both = Inputs(PLAIN, how, generator()).pairs(images, values)
     assert both.shape == values.shape
     assert torch.allclose(both[:, 0], -both[:, 1])
 
@@ -221,7 +219,7 @@ def test_targets_of_pixels_move_with_their_images(how):
 def test_a_quarter_turn_is_of_square_images():
     images, labels = torch.zeros(2, 1, 4, 6), torch.zeros(2, dtype=torch.int64)
     with pytest.raises(ValueError, match="square images"):
-        training_pairs(images, labels, PLAIN, Augmentation(quarter_turns=True), generator())
+        Inputs(PLAIN, Augmentation(quarter_turns=True), generator()).pairs(images, labels)
 
 
 def test_a_network_of_volumes_learns_from_float32_samples():
@@ -234,7 +232,7 @@ def test_a_network_of_volumes_learns_from_float32_samples():
     normalise = Normalisation((20.0,), (20.0,))
     plan = TrainingPlan(epochs=5, batch_size=4, lr=0.01)
     loss = functools.partial(F.cross_entropy, reduction="none")
-    train(model, volumes, labels, loss, plan, normalise=normalise, generator=generator())
+    fit(model, volumes, labels, plan, loss, normalise=normalise)
     assert predict(model, volumes, normalise=normalise).argmax(dim=1).tolist() == labels.tolist()
 
 

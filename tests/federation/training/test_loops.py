@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import nn
 
+from federation.augmentation.basic import Augmentation
 from federation.costs import Meter, metering
-from federation.training.augmentation import Augmentation
-from federation.training.loops import DivergedError, Normalisation, SteadyPenalty, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import DivergedError, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (
     DropsHalf,
     fit,
@@ -85,12 +86,6 @@ def test_momentum_and_weight_decay_are_those_of_the_plan():
     assert weight_of(model) == pytest.approx(0.7024)
 
 
-def test_the_first_step_of_adam_has_the_length_of_the_learning_rate():
-    model = line(1.0)
-    fit(model, pixels(255, 255), torch.zeros(2), TrainingPlan(1, 2, lr=0.05), loss=outputs_only)
-    assert weight_of(model) == pytest.approx(0.95, abs=1e-6)
-
-
 def test_what_is_not_fused_goes_over_all_tensors_at_once_where_torch_can():
     for name in ("adam", "sgd"):  # `fused` that is False, and not None, would forbid it
         plan = TrainingPlan(1, 2, optimizer=name)
@@ -131,19 +126,6 @@ def test_a_cosine_schedule_falls_from_the_first_rate_to_the_final_one():
     )
 
 
-def test_a_constant_schedule_keeps_the_rate():
-    model, weights = line(0.0), []
-    fit(
-        model,
-        pixels(255, 255),
-        torch.zeros(2),
-        sgd(epochs=3),
-        outputs_only,
-        after_epoch=lambda e: weights.append(weight_of(model)),
-    )
-    assert weights == pytest.approx([-0.1, -0.2, -0.3])
-
-
 def test_augmentation_is_applied_to_the_training_images():
     model = line(0.0)
     images = torch.zeros(50, 1, 1, 1, dtype=torch.uint8)
@@ -172,18 +154,6 @@ def test_the_shuffling_generator_determines_the_result():
 
     assert trained(1) == trained(1)
     assert len({trained(seed) for seed in range(5)}) > 1
-
-
-def test_callbacks_come_after_every_epoch_in_training_mode():
-    model, seen = line(), []
-    fit(
-        model,
-        pixels(255, 0),
-        torch.zeros(2),
-        sgd(epochs=3),
-        after_epoch=lambda epoch: seen.append((epoch, model.training)),
-    )
-    assert seen == [(1, True), (2, True), (3, True)]
 
 
 def test_a_model_put_into_evaluation_mode_by_a_callback_goes_on_training():
@@ -226,21 +196,6 @@ def test_a_penalty_is_added_once_to_the_mean_loss_of_a_batch_of_any_size():
         )
         # gradient: mean of x = 1, and 2 of the penalty
         assert weight_of(model) == pytest.approx(2.0 - 0.1 * (1 + 2))
-
-
-def test_a_penalty_is_added_in_every_batch():
-    model = line(2.0)
-    fit(
-        model,
-        pixels(*[0] * 6),
-        torch.zeros(6),
-        sgd(batch_size=2, epochs=2),
-        loss=outputs_only,
-        penalty=decay,
-    )
-    assert weight_of(model) == pytest.approx(
-        2.0 * 0.9**6
-    )  # black images have no gradient of their own
 
 
 def test_a_penalty_sees_the_batch_as_the_network_does_and_no_sample_weights():
@@ -293,19 +248,6 @@ def test_the_norm_of_a_steps_gradient_is_limited_over_all_parameters_together():
     assert moved(0) == (-3, -3)  # no limit
     assert moved(10) == (-3, -3)  # the norm is 4.24
     assert moved(2**0.5) == (pytest.approx(-1, abs=1e-5), pytest.approx(-1, abs=1e-5))
-
-
-def test_the_penaltys_gradient_is_limited_too():
-    model = line(2.0)
-    fit(
-        model,
-        pixels(255),
-        torch.zeros(1),
-        sgd(lr=1.0, clip_norm=0.5),
-        loss=outputs_only,
-        penalty=decay,
-    )
-    assert weight_of(model) == pytest.approx(1.5, abs=1e-5)
 
 
 def test_no_images_leave_a_model_as_it_is():
@@ -368,11 +310,6 @@ def test_a_loss_that_is_not_finite_stops_training_naming_its_epoch(bad):
             after_epoch=epochs.append,
         )
     assert epochs == [1]
-
-
-def test_a_rate_that_is_far_too_high_is_told_and_not_hidden():
-    with pytest.raises(DivergedError, match="lower lr"):
-        fit(line(), pixels(255, 255), torch.zeros(2), sgd(epochs=100, lr=1e6))
 
 
 def test_training_without_a_generator_is_refused():

@@ -13,7 +13,8 @@ from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.multi_label import MultiLabel, placed
 from federation.tasks.segmentation import Segmentation
 from federation.training import loops
-from federation.training.loops import Normalisation, predict
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict
 from federation.training.measuring import evaluate
 from metrics.running import measured
 

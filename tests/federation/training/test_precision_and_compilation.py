@@ -9,11 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.training import loops as training
-from federation.training.execution import DEFAULT, Execution
-from federation.training.loops import Normalisation, forward_pass, predict, train, unit_range
+from federation.execution import DEFAULT, Execution
+from federation.training import forward
+from federation.training.forward import forward_pass
+from federation.training.inputs import Normalisation, unit_range
+from federation.training.loops import predict
 from tests.federation.tiny import CLASSES, bright_images, make_federation
-from tests.federation.training.one_pixel import generator, sgd
+from tests.federation.training.one_pixel import fit, sgd
 
 # -- precision --
 
@@ -49,17 +51,7 @@ def bright_task():
 def learn(model, execution=DEFAULT, epochs=20, batch_size=5, **changes):
     images, labels = bright_task()
     plan = sgd(epochs, batch_size, 0.02)
-    train(
-        model,
-        images,
-        labels,
-        cross_entropy,
-        plan,
-        normalise=GREY,
-        generator=generator(),
-        execution=execution,
-        **changes,
-    )
+    fit(model, images, labels, plan, cross_entropy, normalise=GREY, execution=execution, **changes)
     return model
 
 
@@ -78,13 +70,6 @@ def test_a_pass_in_bf16_is_close_to_one_in_single_precision_and_not_the_same():
     assert forward_pass(Execution("bf16"), CPU, full_batch=False)(model, inputs).equal(
         half
     )  # precision is not a matter of size
-
-
-def test_autocast_ends_with_the_pass():
-    model = Listening()
-    forward_pass(Execution("bf16"), CPU)(model, torch.ones(2, 1, 8, 8))
-    assert model.heard == [(True, torch.bfloat16)]
-    assert not torch.is_autocast_enabled("cpu")
 
 
 def test_training_in_bf16_learns_the_same_with_other_weights_in_single_precision():
@@ -133,9 +118,9 @@ def test_a_federation_trains_in_its_precision_and_evaluates_in_single():
 @pytest.fixture
 def nothing_compiled():
     """Before the test, and after it."""
-    training._compiled.cache_clear()
+    forward._compiled.cache_clear()
     yield
-    training._compiled.cache_clear()
+    forward._compiled.cache_clear()
     torch.compiler.reset()
 
 
@@ -170,13 +155,6 @@ def test_full_batches_are_compiled_and_a_smaller_last_one_is_not(compiler):
     assert len(compiled.heard) == len(plain.heard) == 8
 
 
-def test_what_is_not_to_be_compiled_is_not(compiler):
-    learn(Listening())
-    learn(Listening(), Execution("bf16"))
-    predict(Listening(), bright_task()[0], normalise=GREY)
-    assert (compiler.modes, compiler.sizes) == ([], [])
-
-
 def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(compiler):
     federation = make_federation(4, execution=Execution(compile="default"))
     for network in ("cnn-small", "resnet8-narrow"):
@@ -188,12 +166,6 @@ def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(comp
     learn(Listening(), Execution(compile="reduce-overhead"), epochs=1, batch_size=30)
     learn(Listening(), Execution("tf32", "reduce-overhead"), epochs=1, batch_size=30)
     assert compiler.modes == [None, "reduce-overhead"]
-
-
-def test_compiled_passes_may_be_in_bf16(compiler):
-    model = learn(Listening(), Execution("bf16", "default"), epochs=1, batch_size=20)
-    assert compiler.sizes == [20]
-    assert model.heard == [(True, torch.bfloat16)] * 2  # the smaller batch too
 
 
 def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):

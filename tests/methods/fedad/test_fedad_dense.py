@@ -6,12 +6,13 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from baselines.average_distillation import AverageDistillation
 from federation.channel import Channel
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.tasks.reconstruction import Reconstruction
 from federation.tasks.segmentation import Segmentation
-from federation.training.loops import TrainingPlan, predict
-from federation.training.windows import Window
+from federation.training.loops import predict
+from federation.training.plan import TrainingPlan
+from federation.windows import Window
 from methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
 from methods.feddf import FedDF
 from methods.fedmd import FedMD

@@ -5,11 +5,11 @@ import torch
 
 from baselines.centralized import Centralized
 from baselines.standalone import Standalone
-from federation.parties.client import Client, Shard
-from federation.parties.data import LabelledSet, PublicData
-from federation.parts.protection import Protection
+from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
+from federation.inside.protection import Protection
 from federation.tasks.multi_label import MultiLabel
-from federation.training.loops import TrainingPlan
+from federation.training.plan import TrainingPlan
 from methods.fedad import FedAD
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF

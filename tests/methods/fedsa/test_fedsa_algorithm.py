@@ -10,16 +10,17 @@ import torch
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedmd_plus import FedMDPlus
 from baselines.fedprox_plus import FedProxPlus
-from federation.blocks.amalgamation import adapt, hinted_for
-from federation.blocks.averaging import average_states
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
-from federation.parties.checkpoint import state_of
-from federation.parts.trainer import Trainer
+from federation.data import state_of
+from federation.inside.trainer import Trainer
 from federation.samples import counted
 from federation.seeds import Seeds
+from federation.shared.amalgamation import adapt, hinted_for
+from federation.shared.averaging import average_states
 from federation.tasks.classification import Classification
-from federation.training.loops import DivergedError, Normalisation
+from federation.training.inputs import Normalisation
+from federation.training.plan import DivergedError
 from methods import fedsa
 from methods.fedsa import FedSA
 from models.saliency import input_gradient

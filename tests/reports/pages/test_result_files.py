@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from federation.training.execution import COMPILE, PRECISIONS, Execution
+from federation.execution import COMPILE, PRECISIONS, Execution
 from reports.pages.result_files import Result
 
 

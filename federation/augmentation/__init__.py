@@ -1,0 +1,1 @@
+"""Augmentation of whole batches of samples on the run's device."""

@@ -1,1 +1,0 @@
-"""Results on disk: stages that are computed once, snapshots of a fit."""

@@ -1,0 +1,235 @@
+"""A client: a private shard that only code running on the client can reach."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from datasets.access import AccessError, is_fitting
+from federation import watching
+from federation.samples import on_client
+from federation.tasks.base import Task
+from federation.training.inputs import Normalisation
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Shard:
+    """A client's private samples: a view into a set of samples, so that a thousand clients take no
+    more memory than one.
+
+    While a method fits they are seen by what runs on the client alone, and known by their storage
+    as long as it runs, so that they do not leave by what it returns.
+    """
+
+    def __init__(
+        self, images: torch.Tensor, targets: torch.Tensor, indices: torch.Tensor | None = None
+    ):
+        """Stored images (n, c, *sides) and targets (n, ...), on the run's device; the client's are
+        those at `indices`, or all.
+        """
+        self._images = images
+        self._targets = targets
+        self._indices = (
+            torch.arange(len(images), device=images.device) if indices is None else indices
+        )
+        self.runs = 0
+        """How many functions run on the client now."""
+        self.closed = False
+        """Whether they do not see the samples, but in `opened`."""
+        self._seen: list[StorageWeakRef] = []
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def whole(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The samples and targets that it is a view into, of other clients too. Raises AccessError
+        while a method fits.
+        """
+        if is_fitting():
+            raise AccessError("a client has its own samples alone: take `images` and `targets`")
+        return self._images, self._targets
+
+    @property
+    def images(self) -> torch.Tensor:
+        """A copy of the images as they are stored, (n, c, *sides)."""
+        return self._shown(_taken(self._images, self._indices))
+
+    @property
+    def targets(self) -> torch.Tensor:
+        """A copy of the targets, (n, ...)."""
+        return self._shown(_taken(self._targets, self._indices))
+
+    def images_at(self, positions: torch.Tensor) -> torch.Tensor:
+        """A copy of the images at some positions (m,) of the shard; (m, c, *sides)."""
+        return self._shown(self._images[self._indices[positions]])
+
+    def targets_at(self, positions: torch.Tensor) -> torch.Tensor:
+        """A copy of the targets at some positions (m,) of the shard; (m, ...)."""
+        return self._shown(self._targets[self._indices[positions]])
+
+    def _shown(self, samples: torch.Tensor) -> torch.Tensor:
+        if is_fitting():
+            if not self.runs:
+                raise AccessError(
+                    "a client's samples are seen by functions given to client.run, while they run"
+                )
+            if self.closed:
+                raise AccessError(
+                    "under dp-sgd a client's samples are for its private training alone: what else"
+                    " is learnt of them has no noise, and no epsilon holds for it"
+                )
+            if not samples.is_meta:  # as in a plan, where what crosses is not copied
+                self._seen.append(StorageWeakRef(samples.untyped_storage()))
+        return samples
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Samples are seen, for what trains privately."""
+        before, self.closed = self.closed, False
+        try:
+            yield
+        finally:
+            self.closed = before
+
+    def leaves_by(self, value: object) -> bool:
+        """Whether `value`, or what it lists, is the shard or has storage of samples that were seen
+        in this run.
+        """
+        seen = {reference.cdata for reference in self._seen if not reference.expired()}
+        return any(
+            part is self
+            or (isinstance(part, torch.Tensor) and part.untyped_storage()._cdata in seen)
+            for part in _listed(value)
+        )
+
+    def forget(self) -> None:
+        """Take no note any longer of what was seen."""
+        self._seen.clear()
+
+
+def _listed(value: object) -> Iterator[object]:
+    """`value`, and all that it lists at any depth."""
+    yield value
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, list | tuple | set):
+        for part in value:
+            yield from _listed(part)
+
+
+def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """`samples[indices]`; while planning, where indexing takes long, its shape alone."""
+    if samples.is_meta:
+        return samples.new_empty((len(indices), *samples.shape[1:]))
+    return samples[indices]
+
+
+_here: int | None = None  # the client on which something runs
+
+
+class Client:
+    """One client of a federation.
+
+    The server may know its index, its network and how many samples it holds. Label counts are the
+    client's: a method whose server uses them sends them as `labels`. The samples are only seen by
+    functions handed to `run`.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        role: str,
+        network: str,
+        shard: Shard,
+        label_counts: tuple[int, ...],
+        digest: str,
+        task: Task | None = None,
+        normalise: Normalisation | None = None,
+    ):
+        self.index = index
+        """0, 1, ...; seed streams and stages are named by it."""
+        self.role = role
+        """The table's name for its kind of network, for example `resnet`."""
+        self.network = network
+        """The network it trains, for example `resnet8-narrow`."""
+        self.size = len(shard)
+        """Number of samples, n_k."""
+        self.label_counts = label_counts
+        """Samples per class, N_k^c; of findings, the samples that have each of the federation's."""
+        self.digest = digest
+        """Identifies the shard's content in stage keys."""
+        self.task = task
+        """What its own samples are labelled for, where that is another task than the federation's;
+        only the client knows."""
+        self.normalise = normalise
+        """How its own network sees images, where its samples are of another data set than the
+        federation's."""
+        self.__shard = shard
+
+    def close(self) -> None:
+        """From now on its samples are seen by what trains privately alone."""
+        self.__shard.closed = True
+
+    def run(
+        self, function: Callable[Concatenate[Shard, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Run `function(shard, ...)` on the client. What it returns is still the client's: send it
+        by the channel.
+
+        While a method fits it raises AccessError if samples themselves are returned, and inside
+        what runs on another client.
+        """
+        with self._open() as shard, on_client(), watching.on_client(self.index):
+            result = function(shard, *args, **kwargs)
+            self._check_kept(result)
+        return result
+
+    def _check_kept(self, result: object) -> None:
+        if is_fitting() and self.__shard.leaves_by(result):
+            raise AccessError(
+                f"samples leave client {self.index} as what its function returns; work on them"
+                " in the function"
+            )
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[Shard]:
+        """The shard, which its samples are seen of inside."""
+        global _here
+        before, shard = _here, self.__shard
+        if before not in (None, self.index) and is_fitting():
+            raise AccessError(f"what runs on client {before} cannot run on client {self.index}")
+        _here = self.index
+        shard.runs += 1
+        try:
+            yield shard
+        finally:
+            _here = before
+            shard.runs -= 1
+            if not shard.runs:
+                shard.forget()
+
+    @staticmethod
+    def run_together(clients: Sequence[Client], function: Callable[[Sequence[Shard]], R]) -> R:
+        """Run `function(shards)` on several clients at once, each of which has its own part in it;
+        what it returns is theirs, as of `run`.
+        """
+        global _here
+        with contextlib.ExitStack() as stack:
+            shards = []
+            for client in clients:
+                shards.append(stack.enter_context(client._open()))
+                _here = None
+            with on_client():
+                result = function(shards)
+            for client in clients:
+                client._check_kept(result)
+        return result
+
+    def __repr__(self) -> str:
+        return f"Client({self.index}, {self.role}, {self.size} samples)"

@@ -1,0 +1,99 @@
+"""What parties hold: sets of samples, and trained networks as they are kept and sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from federation.windows import Window, patches
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a network is trained on."""
+
+    images: torch.Tensor
+    """As they are stored, (n, c, *sides)."""
+    targets: torch.Tensor
+    """(n, ...)."""
+    weights: torch.Tensor | None = None
+    """What each sample's loss is multiplied by, (n,); None for 1."""
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+@dataclass(frozen=True)
+class PublicData:
+    """The public set: images, and no labels at all."""
+
+    images: torch.Tensor
+    """As stored, (n, c, *sides), on the run's device."""
+    digest: str
+    """Identifies the content in stage keys."""
+    window: Window | None = None
+    """How a network sees images larger than it takes, when a client answers for them; None where it
+    takes them whole."""
+    patches: int = 0
+    """Patches along a side of such an image in training; 0 for as few as cover it."""
+
+    def cut(self, maps: torch.Tensor) -> torch.Tensor:
+        """What is trained on of images or of answers for them, (n, c, *sides): their patches, all
+        of them in one order; where networks take images whole, what is given.
+        """
+        if self.window is None:
+            return maps
+        return patches(maps, self.window.sides, self.patches)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """Images with their targets: the test set, or what the server holds itself."""
+
+    images: torch.Tensor
+    targets: torch.Tensor
+    digest: str
+    groups: torch.Tensor | None = None
+    """Whose each image is (n,), if metrics are to be aggregated by that too."""
+    window: Window | None = None
+    """How a network sees images larger than it takes; None where it takes them whole."""
+    places: torch.Tensor | None = None
+    """Of findings, at which pixels each is, bool (n, findings, height, width), if that is known."""
+
+
+History = dict[str, list[float]]
+"""Metrics by name, a value per epoch or round."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A trained network: its name, its weights, and how its test metrics went by epoch."""
+
+    network: str
+    outputs: int
+    """Size of its last layer."""
+    state: Mapping[str, torch.Tensor]
+    """Weights and buffers by name; those of a stage are read when they are looked at."""
+    owner: str
+    """`server`, or `client-3`."""
+    lineage: str
+    """Digest of everything that determined the weights; stages computed from the checkpoint are
+    keyed by it."""
+    history: History = field(default_factory=dict)
+    """Test metrics after each epoch or round of training."""
+    samples: torch.Tensor | None = None
+    """Images that the method generated, uint8 (n, c, h, w), for measures of their quality."""
+
+
+def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    """A copy of a network's parameters and buffers; while planning there is nothing to copy."""
+    return {
+        name: tensor if tensor.is_meta else tensor.detach().clone()
+        for name, tensor in model.state_dict().items()
+    }

@@ -1,0 +1,212 @@
+"""Networks of a federation: new ones, and those of checkpoints."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from federation.cache import content_digest
+from federation.client import Client
+from federation.costs import active_meter
+from federation.data import Checkpoint, state_of
+from federation.graphs.turns import side_by_side
+from federation.inside.evaluation import Evaluation
+from federation.inside.setup import Setup
+from federation.tasks.base import Task
+from federation.training.inputs import channels_last
+from federation.training.plan import DivergedError
+from models import catalogue
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class HeterogeneousClientsError(Exception):
+    """A method that needs one network everywhere was given several."""
+
+
+class Networks:
+    """Makes networks on the run's device; random weights are drawn from streams of the weights
+    axis.
+    """
+
+    def __init__(self, setup: Setup, evaluation: Evaluation):
+        self._setup = setup
+        self._evaluation = evaluation
+        self.server = setup.network
+        """Name of the global model's network."""
+        self.image_shape = setup.image_shape
+        """Channels and sides of what networks take: height and width, or depth, height and
+        width."""
+        self.device = setup.device
+        self.execution = replace(setup.execution, stacked=1) if setup.planned else setup.execution
+        """Precision, compilation, and how many clients train side by side: one in a plan, which
+        costs the same."""
+
+    def initial(self, network: str = "", task: Task | None = None) -> nn.Module:
+        """The network `network`, or the server's, before training: ImageNet weights if the table
+        asks for them, else random ones.
+
+        All parties that use the same network start from the same weights, as they do from
+        ImageNet's; teachers do not. `task` is what it has outputs for, if not the federation's.
+        """
+        network = network or self.server
+        channels, *sides = self.image_shape
+        outputs = (task or self._setup.task).outputs
+        if self._setup.planned:
+            return _meta_module(network, channels, outputs, tuple(sides))
+        model = self.new_module(lambda: catalogue.build(network, channels, outputs, sides), network)
+        if self._setup.pretrained:
+            from models.networks.imagenet import load_imagenet
+
+            load_imagenet(model, network)
+        return model
+
+    def new_module(self, build: Callable[[], M], *names: object) -> M:
+        """What `build` makes, on the run's device, with random weights from the stream `names` of
+        the weights axis.
+        """
+        if self._setup.planned:
+            with torch.device("meta"):
+                return build()
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self._setup.seeds.number("weights", *names))
+            module = build()
+        return channels_last(module.to(self.device))
+
+    def takes_turns(self, client: Client) -> bool:
+        """Whether the client's network may learn side by side with others."""
+        if self.execution.stacked == 1:
+            return False
+        channels, *sides = self.image_shape
+        outputs = (client.task or self._setup.task).outputs
+        structure = _meta_module(client.network, channels, outputs, tuple(sides))
+        return side_by_side(self.execution, structure)
+
+    def module(self, checkpoint: Checkpoint) -> nn.Module:
+        """The network of a checkpoint, with its weights, in evaluation mode. Raises ValueError for
+        weights of another one.
+        """
+        channels, *sides = self.image_shape
+        if self._setup.planned:
+            shared = _meta_module(checkpoint.network, channels, checkpoint.outputs, tuple(sides))
+            return _structure_copied(shared).eval()
+        with torch.random.fork_rng(devices=[]):
+            model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, sides)
+        try:
+            model.load_state_dict(checkpoint.state)
+        except RuntimeError as error:
+            raise ValueError(
+                f"the weights of {checkpoint.owner} are not those of the network"
+                f" {checkpoint.network}; name theirs in federation.networks.checkpoint"
+            ) from error
+        return channels_last(model.to(self.device)).eval()
+
+    def replace_head(self, model: nn.Module, outputs: int, *names: object) -> nn.Module:
+        """Give `model` a new random linear head; `names` name the stream of the weights axis it is
+        drawn from.
+        """
+        if self._setup.planned:
+            return catalogue.replace_head(_structure_copied(model), outputs)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self._setup.seeds.number("weights", "head", *names))
+            return catalogue.replace_head(model, outputs)
+
+    def checkpoint(self, model: nn.Module, network: str = "", owner: str = "server") -> Checkpoint:
+        """A checkpoint of a module that a method trained by itself, of the network `network` or the
+        server's, with the history tracked so far.
+        """
+        meter = active_meter()
+        scope = meter.scope if meter is not None else ""  # stands in for the content of tensors
+        state = state_of(model)
+        return Checkpoint(
+            network or self.server,
+            self._setup.task.outputs,
+            state,
+            owner,
+            content_digest(state, scope),
+            self._evaluation.history,
+        )
+
+    def shared(self) -> str:
+        """The one network that clients and server use, for methods that average parameters.
+
+        Raises HeterogeneousClientsError if there are several, or if clients' networks have outputs
+        for tasks of their own.
+        """
+        clients = self._setup.clients
+        if any(client.task is not None for client in clients):
+            raise HeterogeneousClientsError(
+                "this method averages parameters, so all clients must share one task; here clients"
+                " have label sets of their own. Use a method that takes their outputs, or the data"
+                " of one site"
+            )
+        names = sorted({self.server, *(client.network for client in clients)})
+        if len(names) > 1:
+            raise HeterogeneousClientsError(
+                "this method averages parameters, so clients and server must share one network;"
+                f" here are {', '.join(names)}. Use a model-agnostic method (one of outputs),"
+                " or the same network everywhere"
+            )
+        return names[0]
+
+    def check_finite(self, *models: nn.Module) -> None:
+        """Raise DivergedError if a weight is not a number, for methods that train with loops of
+        their own; while planning there is nothing to look at.
+        """
+        if self._setup.planned:
+            return
+        for model in models:
+            state = model.state_dict()
+            finite = torch.stack([tensor.isfinite().all() for tensor in state.values()])
+            if not finite.all():  # one look for all, since each waits for the device
+                name = list(state)[finite.tolist().index(False)]
+                raise DivergedError(
+                    f"{name} is no longer a number after round {self._setup.channel.round};"
+                    " lower the learning rates"
+                )
+
+
+@functools.cache
+def _meta_module(network: str, channels: int, outputs: int, sides: tuple[int, ...]) -> nn.Module:
+    """A network without weights, for planning; shared, since nothing there changes it.
+
+    A fit loads and takes states of it by the hundred: it takes any without looking at it, and
+    gives the one that it has.
+    """
+    with torch.device("meta"):
+        model = catalogue.build(network, channels, outputs, sides)
+    make_state, state = model.state_dict, model.state_dict()
+
+    def kept_state(*args: Any, **options: Any) -> dict[str, Any]:
+        return make_state(*args, **options) if args or options else dict(state)
+
+    model.load_state_dict = _load_nothing  # type: ignore[method-assign, assignment]
+    model.state_dict = kept_state  # type: ignore[method-assign, assignment]
+    return model
+
+
+def _load_nothing(state: Mapping[str, torch.Tensor], strict: bool = True) -> None:
+    pass
+
+
+def _structure_copied(module: M) -> M:
+    """A copy of a network without weights, for planning; `copy.deepcopy` takes a hundred times as
+    long.
+    """
+    copied = module.__class__.__new__(module.__class__)
+    copied.__dict__ = {
+        name: value.copy() if isinstance(value, dict) else value
+        for name, value in module.__dict__.items()
+    }
+    copied.__dict__.pop("state_dict", None)  # that of the network it is copied from
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            copied._parameters[name] = nn.Parameter(parameter.detach(), parameter.requires_grad)
+    for name, child in module._modules.items():
+        copied._modules[name] = None if child is None else _structure_copied(child)
+    return copied

@@ -1,0 +1,347 @@
+"""Expensive steps of a federation, each computed once, whichever cell and process asks first."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.cache import Stage, StageRequest, Together
+from federation.client import Client
+from federation.data import Checkpoint, History, PublicData, state_of
+from federation.inside.evaluation import Evaluation
+from federation.inside.networks import Networks
+from federation.inside.privacy import Privacy
+from federation.inside.setup import Setup
+from federation.inside.trainer import LocalTraining, Trainer
+from federation.samples import LOCAL
+from federation.seeds import AXES
+from federation.snapshots import Snapshots
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict
+from federation.training.plan import Training
+from federation.training.private import PrivateSteps
+from models import catalogue
+from privacy.plan import DP_SGD
+from results.sourcecode import code_digest
+
+
+class Stages:
+    """What is computed once: clients' networks, and what networks say of images."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        networks: Networks,
+        trainer: Trainer,
+        privacy: Privacy,
+        evaluation: Evaluation,
+    ):
+        self.cache = setup.stages
+        """For whoever runs a method and measures it; methods ask by the verbs below."""
+        self.snapshots: Snapshots | None = None
+        """Where rounds are kept while a fit goes on; None for a fit that starts anew."""
+        self.measured: dict[str, Checkpoint] = {}
+        """Clients' own models by their lineage, with the history that the suite has measured."""
+        self._setup = setup
+        self._networks = networks
+        self._trainer = trainer
+        self._privacy = privacy
+        self._evaluation = evaluation
+        self._private_models: list[Checkpoint] = []
+
+    def local_models(self) -> list[Checkpoint]:
+        """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it);
+        tracked on the test set.
+
+        A client with a task of its own has outputs for that.
+        """
+        if self._private_models:  # they are released, and trained, once
+            return self._private_models
+        clients, local = self._setup.clients, self._setup.local
+        private = [self._privacy.steps(client, local) for client in clients]
+
+        def training(client: Client) -> LocalTraining:
+            model = self._networks.initial(client.network, client.task)
+            return self._trainer.supervised(client, model, local, track=True)
+
+        models = self._trained(
+            "local-model",
+            training,
+            [
+                self._client_inputs(
+                    client,
+                    asdict(local),
+                    {**asdict(steps), **self._seeds("noise")} if steps is not None else None,
+                    _described(client.task),
+                )
+                for client, steps in zip(clients, private, strict=True)
+            ],
+            private,
+            code=__name__,
+        )
+        self.measured |= {model.lineage: model for model in models}
+        for client, steps in zip(clients, private, strict=True):
+            self._privacy.book(client, steps)  # whoever trained it
+        if self._privacy.mechanism == DP_SGD:
+            self._private_models = models
+        return models
+
+    def teachers(self) -> list[Checkpoint]:
+        """Every client's own network, trained on its own samples for its own task by the plan
+        `local` (FedSA: pre-trained).
+
+        Nothing of the federation's task has a part in it: not its images, their statistics or its
+        labels; each begins with random weights of its own. Without metrics, for the test set is of
+        another task; no private form.
+        """
+        setup = self._setup
+        inputs = [
+            {
+                **self._view(client.normalise or setup.normalise),
+                "parts": [
+                    *self._of_client(client),
+                    _described(client.task or setup.task),
+                    asdict(setup.local),
+                ],
+            }
+            for client in setup.clients
+        ]
+        return self._trained("teacher", self._teaching, inputs, code=__name__)
+
+    def _teaching(self, client: Client) -> LocalTraining:
+        task = client.task or self._setup.task
+        channels, *sides = self._setup.image_shape
+        model = self._networks.new_module(
+            lambda: catalogue.build(client.network, channels, task.outputs, sides),
+            "teacher",
+            client.index,
+            client.network,
+        )
+        training = Training(
+            task.loss,
+            self._setup.local,
+            ("teacher", client.index),
+            f"teacher {client.index + 1}/{len(self._setup.clients)}",
+            normalise=client.normalise,
+        )
+        return LocalTraining(client, model, training)
+
+    def client_models(
+        self,
+        kind: str,
+        training: Callable[[Client], LocalTraining],
+        parts: Callable[[Client], Sequence[Any]],
+        *,
+        outputs: int,
+        code: str,
+    ) -> list[Checkpoint]:
+        """A further network of every client, trained on it as `training` says.
+
+        `kind` is for people, `parts` gives the plain values that determine the network beside the
+        client, `outputs` is the size of its last layer and `code` the name of the module that
+        defines the training.
+        """
+        inputs = [self._client_inputs(client, *parts(client)) for client in self._setup.clients]
+        return self._trained(kind, training, inputs, outputs=outputs, code=code)
+
+    def _trained(
+        self,
+        kind: str,
+        training: Callable[[Client], LocalTraining],
+        inputs: Sequence[dict[str, Any]],
+        private: Sequence[PrivateSteps | None] = (),
+        *,
+        outputs: int | None = None,
+        code: str,
+    ) -> list[Checkpoint]:
+        """A network of every client, by `inputs` that determine it; those that are absent
+        are trained side by side where the run says so. `outputs` are those of the client's task
+        if not given.
+        """
+        clients = self._setup.clients
+        steps = private or [None] * len(clients)
+
+        def stage(client: Client, model: nn.Module, history: History) -> Stage:
+            of_task = (client.task or self._setup.task).outputs
+            return _as_stage(model, client.network, outputs or of_task, client, history)
+
+        def alone(position: int) -> Stage:
+            own = training(clients[position])
+            return stage(own.client, own.model, self._trainer.alone(own, steps[position]))
+
+        def together(positions: Sequence[int]) -> list[Stage]:
+            trainings = [training(clients[position]) for position in positions]
+            return [
+                replace(stage(own.client, own.model, history), seen={LOCAL: seen})
+                for own, (history, seen) in zip(
+                    trainings, self._trainer.together(trainings), strict=True
+                )
+            ]
+
+        requests = [
+            StageRequest(kind, self._label(client), own, functools.partial(alone, position), code)
+            for position, (client, own) in enumerate(zip(clients, inputs, strict=True))
+        ]
+        stages = self.cache.get_all(requests, Together(self._groups(), together))
+        return [
+            Checkpoint(state=stage.tensors, lineage=request.key, **stage.info)
+            for request, stage in zip(requests, stages, strict=True)
+        ]
+
+    def _groups(self) -> list[list[int]]:
+        """Positions of clients whose networks learn side by side, as many as the run says in a
+        group; each of the others is by itself.
+        """
+        clients, size = self._setup.clients, self._networks.execution.stacked
+        able = [p for p, client in enumerate(clients) if self._networks.takes_turns(client)]
+        alone = [[p] for p in range(len(clients)) if p not in able]
+        return [*(able[begin : begin + size] for begin in range(0, len(able), size)), *alone]
+
+    def answers(
+        self,
+        kind: str,
+        checkpoint: Checkpoint,
+        images: torch.Tensor,
+        digest: str,
+        compute: Callable[[nn.Module, torch.Tensor], torch.Tensor],
+        *parts: Any,
+        normalise: Normalisation | None = None,
+        code: str,
+    ) -> torch.Tensor:
+        """What `compute` makes of a network and of the `images` of the set `digest`, or of
+        the first of them.
+
+        `parts` are the plain values that determine it beside these and how the network sees images,
+        by `normalise` or as the federation does; `code` is the name of the module that computes it.
+        """
+
+        def stage() -> Stage:
+            self._setup.progress(f"{kind} of {checkpoint.owner}", 0.0)
+            return Stage({"answers": compute(self._networks.module(checkpoint), images)})
+
+        inputs = {
+            "checkpoint": [
+                checkpoint.lineage,
+                checkpoint.network,
+                checkpoint.outputs,
+                catalogue.network_digest(checkpoint.network),
+            ],
+            "images": [digest, len(images)],
+            "image": list(self._setup.image_shape),
+            "normalise": _normalisation(normalise or self._setup.normalise),
+            "device": [
+                self._setup.device.type,
+                torch.get_num_threads(),
+                self._setup.execution.tf32_on(self._setup.device.type),
+            ],
+            "parts": list(parts),
+        }
+        label = f"{checkpoint.owner} ({checkpoint.network})"
+        request = StageRequest(kind, label, inputs, stage, code)
+        return self.cache.get(request).tensors["answers"]
+
+    def public_outputs(self, checkpoint: Checkpoint, public: PublicData) -> torch.Tensor:
+        """Outputs (n, outputs) of a checkpoint on the public images, without augmentation."""
+        normalise = self._setup.normalise
+        return self.answers(
+            "public-outputs",
+            checkpoint,
+            public.images,
+            public.digest,
+            lambda model, images: predict(model, images, normalise=normalise, window=public.window),
+            code=__name__,
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """What determines the outcome of any method run on this federation."""
+        setup, protection = self._setup, self._privacy.protection
+        networks = sorted({setup.network, *(client.network for client in setup.clients)})
+        without = {"attack"} if protection is not None else {"attack", "noise"}
+        held = (self._evaluation.validation_set, setup.probe)
+        return self._inputs(
+            [
+                [
+                    client.index,
+                    client.digest,
+                    client.network,
+                    _described(client.task),
+                    _normalisation(client.normalise),
+                ]
+                for client in setup.clients
+            ],
+            {name: catalogue.network_digest(name) for name in networks},
+            setup.network,
+            setup.public.digest,
+            *(samples.digest if samples else "" for samples in held),
+            asdict(setup.local),
+            asdict(setup.server),
+            self._seeds(*(axis for axis in AXES if axis not in without)),
+            sorted(self._evaluation.oracle),
+            asdict(protection.plan) if protection is not None else None,
+        )
+
+    # -- keys --
+
+    def _client_inputs(self, client: Client, *parts: Any) -> dict[str, Any]:
+        """What determines a network of a client's own, and `parts`."""
+        return self._inputs(*self._of_client(client), *parts)
+
+    def _of_client(self, client: Client) -> list[Any]:
+        return [
+            client.index,
+            client.digest,
+            client.network,
+            catalogue.network_digest(client.network),
+            self._seeds("weights", "shuffling"),
+        ]
+
+    def _inputs(self, *parts: Any) -> dict[str, Any]:
+        """What determines any stage of this federation, and `parts`."""
+        return {
+            **self._view(self._setup.normalise),
+            "task": _described(self._setup.task),
+            "pretrained": self._setup.pretrained,
+            "test": self._evaluation.test_digest,
+            "looks": self._evaluation.looks,
+            "parts": list(parts),
+        }
+
+    def _view(self, normalise: Normalisation) -> dict[str, Any]:
+        """What determines how a training on this device sees samples."""
+        setup, execution = self._setup, self._setup.execution
+        threads = torch.get_num_threads()
+        return {
+            "image": list(setup.image_shape),
+            "normalise": _normalisation(normalise),
+            "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
+            "device": [setup.device.type, threads, execution.precision, execution.compile],
+        }
+
+    def _seeds(self, *axes: str) -> dict[str, int]:
+        return {axis: getattr(self._setup.seeds, axis) for axis in axes}
+
+    def _label(self, client: Client) -> str:
+        return f"client {client.index + 1} of {len(self._setup.clients)} ({client.network})"
+
+
+def _described(value: object | None) -> list[str]:
+    """A task or an input transform as keys know it: its settings, and the code of its class."""
+    return [] if value is None else [repr(value), code_digest(type(value).__module__)]
+
+
+def _normalisation(normalise: Normalisation | None) -> list[str]:
+    return [repr(normalise), *_described(normalise.transform if normalise else None)]
+
+
+def _as_stage(
+    model: nn.Module, network: str, outputs: int, client: Client, history: History
+) -> Stage:
+    """A trained network as it is stored; as a checkpoint its lineage is the stage's key."""
+    owner = f"client-{client.index}"
+    about = {"network": network, "outputs": outputs, "owner": owner, "history": history}
+    return Stage(state_of(model), about)

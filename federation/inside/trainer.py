@@ -1,0 +1,229 @@
+"""Training as the run has it: its augmentation, streams, execution and protection."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.client import Client, Shard
+from federation.costs import active_meter, learns
+from federation.data import History, TrainingSet
+from federation.graphs.turns import side_by_side, take_turns
+from federation.inside.evaluation import Evaluation
+from federation.inside.privacy import Privacy
+from federation.inside.setup import Setup
+from federation.inside.streams import Streams
+from federation.samples import see
+from federation.training.forward import forward_pass
+from federation.training.inputs import Inputs
+from federation.training.loops import train, training_steps
+from federation.training.plan import Loss, Penalty, SteadyPenalty, Training, TrainingPlan
+from federation.training.private import PrivateSteps, check_separable, train_privately
+from federation.watching import on_client, show_epoch, trained
+from metrics.names import is_count
+
+
+def labelled(shard: Shard) -> TrainingSet:
+    """All of a client's samples with their labels."""
+    return TrainingSet(shard.images, shard.targets)
+
+
+@dataclass(frozen=True)
+class LocalTraining:
+    """A network of a client's, and how it is trained there."""
+
+    client: Client
+    model: nn.Module
+    training: Training
+    samples: Callable[[Shard], TrainingSet] = labelled
+    """What it is trained on, as the client makes it of its own."""
+
+
+class Trainer:
+    """Trains networks at the server and on clients."""
+
+    def __init__(self, setup: Setup, streams: Streams, privacy: Privacy, evaluation: Evaluation):
+        self._setup = setup
+        self._streams = streams
+        self._privacy = privacy
+        self._evaluation = evaluation
+
+    def train(
+        self,
+        model: nn.Module,
+        samples: TrainingSet,
+        training: Training,
+        history: History | None = None,
+        private: PrivateSteps | None = None,
+    ) -> History:
+        """Train `model` in place. Test metrics that are tracked are the run's history, unless
+        another `history` is given. With `private` the steps are those of DP-SGD.
+        """
+        if history is None:
+            history = self._evaluation.begin_history() if training.track else {}
+        epochs, names = training.plan.epochs, training.names
+
+        def after_epoch(epoch: int) -> None:
+            self._setup.progress(f"{training.label} epoch {epoch}/{epochs}", epoch / epochs)
+            self._note(history, model, training, epoch)
+
+        with self._streams.dropout(*names), trained(*names):
+            inputs = self._inputs(training)
+            if private is None:
+                execution = self._setup.execution
+                train(
+                    model, samples, training, inputs, after_epoch=after_epoch, execution=execution
+                )
+            else:
+                noise = self._privacy.noise(*names).generator
+                train_privately(
+                    model, samples, training, private, inputs, noise=noise, after_epoch=after_epoch
+                )
+        return history
+
+    def _inputs(self, training: Training) -> Inputs:
+        return Inputs(
+            training.normalise or self._setup.normalise,
+            self._setup.augmentation if training.augmented else None,
+            self._streams.shuffling(*training.names).generator,
+        )
+
+    def _note(self, history: History, model: nn.Module, training: Training, epoch: int) -> None:
+        """Add the test metrics after an epoch to `history`, if these are tracked and looked at."""
+        if not training.track:
+            return
+        epochs = training.plan.epochs
+        found = self._evaluation.look(model, epoch, epochs, training.task, for_all=True)
+        for metric, value in found.items():
+            history.setdefault(metric, []).append(value)
+            if not is_count(metric):
+                show_epoch(metric, epoch, epochs, value)
+
+    def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+        """As `Federation.forward`, without CUDA graphs: they keep one pass at a time, and such
+        loops interleave several.
+        """
+        execution = self._setup.execution
+        if execution.compile == "reduce-overhead":
+            execution = dataclasses.replace(execution, compile="default")
+        if torch.is_grad_enabled() and isinstance(model, nn.Module) and learns(model):
+            see(len(inputs))
+        meter = active_meter()
+        with contextlib.nullcontext() if meter is None else meter.passing(model, inputs):
+            return forward_pass(execution, self._setup.device)(model, inputs)
+
+    def train_on_clients(
+        self,
+        group: Sequence[tuple[Client, nn.Module]],
+        plan: TrainingPlan,
+        *names: object,
+        penalties: Sequence[Penalty | None] = (),
+        samples: Sequence[Callable[[Shard], TrainingSet]] = (),
+        **options: Any,
+    ) -> None:
+        """Train each client's model in place on its shard, or on what `samples` make of it, side by
+        side where that can be.
+        """
+        trainings = [
+            self.supervised(client, model, plan, *names, samples=own, penalty=penalty, **options)
+            for (client, model), penalty, own in zip(
+                group,
+                penalties or [None] * len(group),
+                samples or [labelled] * len(group),
+                strict=True,
+            )
+        ]
+        if len(group) > 1 and self._can_be_together(trainings):
+            self.together(trainings)
+            return
+        for local in trainings:
+            private = self._privacy.steps(local.client, plan)
+            self._privacy.book(local.client, private)
+            self.alone(local, private)
+
+    def _can_be_together(self, trainings: Sequence[LocalTraining]) -> bool:
+        """Whether they take turns: not with a penalty that may hang on who was trained before."""
+        return all(
+            isinstance(local.training.penalty, SteadyPenalty | None)
+            and side_by_side(self._setup.execution, local.model)
+            for local in trainings
+        )
+
+    def supervised(
+        self,
+        client: Client,
+        model: nn.Module,
+        plan: TrainingPlan,
+        *names: object,
+        loss: Loss | None = None,
+        samples: Callable[[Shard], TrainingSet] = labelled,
+        **options: Any,
+    ) -> LocalTraining:
+        """Training on the client's own labels, or by another `loss`; `options` are further fields
+        of `Training`.
+        """
+        loss, words = loss or (client.task or self._setup.task).loss, map(str, names)
+        label = " ".join([f"client {client.index + 1}/{len(self._setup.clients)}", *words])
+        streams = ("client", client.index, *names)
+        training = Training(loss, plan, streams, label, task=client.task, **options)
+        return LocalTraining(client, model, training, samples)
+
+    def alone(self, local: LocalTraining, private: PrivateSteps | None = None) -> History:
+        """Train a client's network there, by `private` steps if there are such, which are not
+        booked here.
+        """
+        if private is not None:
+            check_separable(local.model, local.client.network)
+
+        def run(shard: Shard) -> History:
+            with contextlib.nullcontext() if private is None else shard.opened():
+                own = local.samples(shard)
+            return self.train(local.model, own, local.training, {}, private)
+
+        return local.client.run(run)
+
+    def together(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
+        """Train several clients' networks there side by side, a step of each in turn. Returns each
+        one's history and the samples that it has seen.
+        """
+        first = trainings[0].training
+        others = f"{first.label} and others"
+        self._setup.progress(f"{len(trainings)} clients together: {others}", 0.0)
+        histories: list[History] = [{} for _ in trainings]
+        seen = [0] * len(trainings)
+
+        def steps(position: int, shard: Shard) -> Generator[None]:
+            local = trainings[position]
+            training, epochs = local.training, first.plan.epochs
+
+            def after_epoch(epoch: int) -> None:
+                if training is first:
+                    self._setup.progress(f"{others} epoch {epoch}/{epochs}", epoch / epochs)
+                self._note(histories[position], local.model, training, epoch)
+
+            own, inputs = local.samples(shard), self._inputs(training)
+            with on_client(local.client.index), trained(*training.names):
+                for samples in training_steps(
+                    local.model,
+                    own,
+                    training,
+                    inputs,
+                    after_epoch=after_epoch,
+                    execution=self._setup.execution,
+                ):
+                    seen[position] += samples
+                    yield
+
+        def run(shards: Sequence[Shard]) -> None:
+            turns = [steps(position, shard) for position, shard in enumerate(shards)]
+            take_turns(turns, self._setup.device)
+
+        with self._streams.dropout("together", *first.names):
+            Client.run_together([local.client for local in trainings], run)
+        return list(zip(histories, seen, strict=True))

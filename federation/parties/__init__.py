@@ -1,1 +1,0 @@
-"""Clients and what they hold, the server's data, and the networks that both train."""

@@ -1,0 +1,86 @@
+"""What semi-supervised methods share: views of images, and the moving average of a network that
+they evaluate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from federation.augmentation.basic import Augmentation, augment
+from federation.augmentation.rand import RandAugment, rand_augment
+from federation.data import LabelledSet
+from federation.federation import Federation
+from federation.seeds import Stream
+from federation.training.inputs import augmented
+
+
+def labelled_set(federation: Federation) -> LabelledSet:
+    """The server's labelled images, for methods that give unlabelled ones labels: ValueError if it
+    has none.
+
+    Also raises ValueError if the task's outputs are not scores of classes, of which a label could
+    be the best.
+    """
+    if federation.task.classes is None:
+        raise ValueError(
+            f"pseudo-labels are classes, and {federation.task} has none; use classification or"
+            " segmentation"
+        )
+    return federation.probe()
+
+
+def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:
+    """Stored images (n, c, h, w) as `unit_range` gives them, with the run's augmentation; for a
+    dense task only with its change of colour.
+    """
+    how = federation.augmentation
+    if federation.task.dense and how is not None:
+        how = Augmentation(channel_shift=how.channel_shift)
+    return augmented(images, how, stream.generator, federation.normalise.mean)
+
+
+def public_view(federation: Federation, number: int) -> torch.Tensor:
+    """The public images as all parties see them in a round, of their type, augmented by a shared
+    seed, so that no image crosses.
+    """
+    stored, stream = federation.public.images, federation.streams.shuffling("view", number)
+    parts = [weak_view(federation, part, stream) for part in stored.split(1000)]
+    if stored.is_floating_point():
+        return torch.cat(parts)
+    return torch.cat([part.mul_(255).round_().to(torch.uint8) for part in parts])
+
+
+def strong_view(
+    federation: Federation,
+    images: torch.Tensor,
+    stream: Stream,
+    how: RandAugment,
+    cutout: float = 0.5,
+) -> torch.Tensor:
+    """uint8 images (n, c, h, w) in [0, 1]: a weak view, then RandAugment, then a cutout whose side
+    is a share of theirs.
+
+    For a dense task neither what moves pixels nor the cutout. Raises ValueError for float32 images.
+    """
+    if images.dtype != torch.uint8:
+        raise ValueError("RandAugment changes pixels, and float32 images have none")
+    dense = federation.task.dense
+    weak = weak_view(federation, images, stream)
+    strong = rand_augment(
+        weak, replace(how, geometric=how.geometric and not dense), stream.generator
+    )
+    hole = 0 if dense else round(cutout * min(images.shape[2:]))
+    cut = Augmentation(cutout=hole) if hole else None
+    return augment(strong, cut, stream.generator, mean=federation.normalise.mean)
+
+
+def update_ema(ema: nn.Module, model: nn.Module, decay: float) -> None:
+    """ema <- decay ema + (1 - decay) model in place, for parameters; buffers are the model's."""
+    update = get_ema_multi_avg_fn(decay)
+    update(list(ema.parameters()), list(model.parameters()), torch.zeros(()))
+    for kept, current in zip(ema.buffers(), model.buffers(), strict=True):
+        kept.copy_(current)

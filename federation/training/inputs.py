@@ -1,0 +1,138 @@
+"""From stored samples to what a network takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import torch
+from torch import nn
+
+from federation.augmentation.basic import Augmentation, augment, augment_pairs, filled
+
+M = TypeVar("M", bound=nn.Module)
+
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""The memory format of images (n, c, h, w) and of volumes (n, c, d, h, w)."""
+
+
+def channels_last(module: M) -> M:
+    """`module` with its weights in the memory format that `Normalisation` gives its inputs."""
+    of_volumes = any(parameter.ndim == 5 for parameter in module.parameters())
+    return module.to(memory_format=CHANNELS_LAST[5 if of_volumes else 4])
+
+
+class InputTransform(Protocol):
+    """What happens to samples before they are normalised, for example an undersampling of k-space:
+    a network sees the result, not the sample.
+
+    A frozen dataclass without state, whose repr names its settings: stages are keyed by it.
+    """
+
+    def __call__(self, samples: torch.Tensor) -> torch.Tensor:
+        """float32 (n, c, *sides) to float32 of as many samples; the same samples always give the
+        same.
+        """
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """From samples as `unit_range` gives them, (n, c, *sides), to network inputs: what the
+    transform leaves of them, then (x - mean) / std per channel.
+
+    Raises ValueError for samples as they are stored, in uint8.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    transform: InputTransform | None = None
+    """What stands between the stored sample and the network; None for nothing."""
+
+    def __call__(self, samples: torch.Tensor) -> torch.Tensor:
+        if not samples.is_floating_point():
+            raise ValueError(
+                f"normalise takes samples in [0, 1], not {samples.dtype}; give it"
+                " unit_range(samples) of federation.training.inputs"
+            )
+        if self.transform is not None:
+            samples = self.transform(samples)
+        one_each = (-1, *[1] * (samples.ndim - 2))
+        mean, std = (filled(values, samples).view(one_each) for values in (self.mean, self.std))
+        # Convolutions on CPUs and tensor cores are faster with channels last; results differ by
+        # rounding.
+        return ((samples - mean) / std).contiguous(memory_format=CHANNELS_LAST[samples.ndim])
+
+
+def unit_range(samples: torch.Tensor) -> torch.Tensor:
+    """Stored samples as float32: uint8 ones in [0, 1], float32 ones as they are.
+
+    Raises ValueError for samples of another dtype.
+    """
+    if samples.dtype == torch.uint8:
+        return samples.to(torch.float32).div_(255)
+    if samples.dtype != torch.float32:
+        raise ValueError(f"samples are uint8 or float32, not {samples.dtype}")
+    return samples
+
+
+def augmented(
+    samples: torch.Tensor,
+    how: Augmentation | None,
+    generator: torch.Generator | None,
+    mean: tuple[float, ...],
+) -> torch.Tensor:
+    """Stored samples (n, c, *sides) as `unit_range` gives them, after `augment`.
+
+    Raises ValueError for samples that the augmentation is not made for.
+    """
+    _check_shift(samples, how)
+    return augment(unit_range(samples), how, generator, mean=mean)
+
+
+def _check_shift(samples: torch.Tensor, how: Augmentation | None) -> None:
+    if how is not None and how.channel_shift and samples.dtype != torch.uint8:
+        raise ValueError(
+            "a channel shift is a share of the pixel range, and float32 samples have none; set"
+            " augmentation.channel_shift to 0"
+        )
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How a network in training gets its samples."""
+
+    normalise: Normalisation
+    augmentation: Augmentation | None = None
+    generator: torch.Generator | None = None
+    """Of their order and their augmentation; None while planning."""
+
+    def pairs(
+        self, samples: torch.Tensor, targets: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Stored samples (n, c, *sides), augmented if that is asked for, then normalised; and their
+        targets, those of pixels (n, *sides) or (n, k, *sides) moved along.
+
+        Raises ValueError for samples that the augmentation is not made for.
+        """
+        _check_shift(samples, self.augmentation)
+        sides = samples.shape[2:]
+        of_pixels = targets.ndim > len(sides) and targets.shape[-len(sides) :] == sides
+        changed, moved = augment_pairs(
+            unit_range(samples),
+            targets if of_pixels else None,
+            self.augmentation,
+            self.generator,
+            self.normalise.mean,
+        )
+        return self.normalise(changed), targets if moved is None else moved
+
+
+def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
+    """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm
+    cannot take it).
+    """
+    order = torch.randperm(samples, generator=generator, device=generator.device)
+    for batch in order.split(batch_size):
+        if len(batch) > 1 or (len(batch) == 1 and 1 in (batch_size, samples)):
+            yield batch

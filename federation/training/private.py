@@ -1,0 +1,147 @@
+"""DP-SGD for a client's training (Abadi et al. 2016, "Deep learning with differential privacy"),
+through Opacus.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from opacus import GradSampleModule
+from opacus.optimizers import DPOptimizer
+from torch import nn
+
+from federation.costs import active_meter
+from federation.data import TrainingSet
+from federation.samples import see
+from federation.training.inputs import Inputs
+from federation.training.plan import Batch, DivergedError, Training
+from privacy.accounting import GaussianSteps
+
+
+class MixingLayerError(Exception):
+    """A network has a layer that mixes the samples of a batch, so that no sample has a gradient of
+    its own.
+    """
+
+
+@dataclass(frozen=True)
+class PrivateSteps:
+    """What DP-SGD adds to a training plan."""
+
+    noise_multiplier: float
+    """Standard deviation of the noise on a step's summed gradient, over `clip_norm`."""
+    sample_rate: float
+    """Probability of each sample to take part in a step (Poisson sampling)."""
+    steps: int
+    """Steps to take; fewer than the plan's where the budget ends before it."""
+    clip_norm: float
+
+    @property
+    def release(self) -> GaussianSteps:
+        """What the accountant is told."""
+        return GaussianSteps(self.noise_multiplier, self.sample_rate, self.steps)
+
+
+def check_separable(model: nn.Module, network: str) -> None:
+    """Raise MixingLayerError if `model` has BatchNorm."""
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
+        raise MixingLayerError(
+            f"{network} has BatchNorm, which mixes the samples of a batch, so DP-SGD cannot clip"
+            f" them one by one, and there is no {network}-gn with GroupNorm in models/networks;"
+            " name another network, or add that one"
+        )
+
+
+def train_privately(
+    model: nn.Module,
+    samples: TrainingSet,
+    training: Training,
+    private: PrivateSteps,
+    inputs: Inputs,
+    *,
+    noise: torch.Generator | None,
+    after_epoch: Callable[[int], None] | None = None,
+) -> None:
+    """Train `model` in place on samples without weights, as they are stored, by `private.steps`
+    steps of the plan's optimiser.
+
+    A step draws every sample with the sample rate, clips the gradient of each sample's loss, sums,
+    adds Gaussian noise, which `noise` draws, and divides by the expected batch size. An epoch is as
+    many steps as see each sample once on average; the last may be short. The gradient of a penalty
+    is added as it is, so it is shown an empty batch.
+    """
+    plan, penalty, images = training.plan, training.penalty, samples.images
+    per_epoch = math.ceil(1 / private.sample_rate)
+    meter = active_meter()
+    if meter is not None:
+        passes = private.steps * private.sample_rate
+        meter.book_training(model, images, passes, plan.batch_size)
+        meter.book_looks(-(-private.steps // per_epoch), after_epoch)
+        return
+    if inputs.generator is None or noise is None:
+        raise ValueError(
+            "private training needs a generator of the shuffling axis and one of the noise axis"
+        )
+    inner = plan.make_optimizer(model.parameters(), fused=False)
+    schedule = plan.make_schedule(inner)
+    optimizer = DPOptimizer(
+        inner,
+        noise_multiplier=private.noise_multiplier,
+        max_grad_norm=private.clip_norm,
+        expected_batch_size=max(1, round(private.sample_rate * len(images))),
+        generator=noise,
+    )
+    model.train()
+    wrapped = GradSampleModule(model, loss_reduction="sum")
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    empty = images.new_empty(0)
+    nothing = Batch(empty, empty, empty)
+    try:
+        for step in range(1, private.steps + 1):
+            drawn = (
+                torch.rand(len(images), generator=inputs.generator, device=images.device)
+                < private.sample_rate
+            )
+            batch = drawn.nonzero().squeeze(1)
+            see(len(batch))
+            optimizer.zero_grad(set_to_none=True)
+            if len(batch):
+                seen, wanted = inputs.pairs(images[batch], samples.targets[batch])
+                with (
+                    warnings.catch_warnings()
+                ):  # Opacus's hooks are meant to fire without a gradient of the images
+                    warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                    training.loss(wrapped(seen), wanted).sum().backward()
+            else:  # nobody was drawn: the step is noise alone, as it has to be
+                for parameter in parameters:
+                    parameter.grad_sample = parameter.new_zeros((0, *parameter.shape))  # type: ignore[attr-defined]
+            optimizer.pre_step()
+            if penalty is not None:
+                for parameter, gradient in zip(
+                    parameters,
+                    torch.autograd.grad(penalty(model, nothing), parameters),
+                    strict=True,
+                ):
+                    assert parameter.grad is not None
+                    parameter.grad = parameter.grad + gradient
+            inner.step()
+            if step % per_epoch == 0 or step == private.steps:
+                if not all(bool(p.isfinite().all()) for p in parameters):
+                    raise DivergedError(
+                        f"a weight is no longer a number after step {step} of DP-SGD; lower lr (now"
+                        f" {plan.lr:g})"
+                    )
+                schedule.step()
+                if after_epoch is not None:
+                    after_epoch(-(-step // per_epoch))
+                    model.train()
+    finally:
+        wrapped.remove_hooks()
+        for parameter in parameters:  # Opacus hangs its sums on the parameters
+            for name in ("grad_sample", "summed_grad"):
+                if hasattr(parameter, name):
+                    delattr(parameter, name)

@@ -1,0 +1,187 @@
+"""Networks: the same start for all, heads and modules by their streams, checkpoints and back."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from federation.cache import content_digest
+from federation.costs import Meter, metering
+from federation.data import Checkpoint, TrainingSet
+from federation.inside.networks import HeterogeneousClientsError
+from federation.inside.trainer import LocalTraining
+from federation.seeds import Seeds
+from federation.tasks.segmentation import Segmentation
+from federation.training.plan import Training
+from methods.dlad import binary_cross_entropy
+from tests.federation.tiny import CLASSES, make_client, make_federation
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A federation and its clients' models; nothing below changes them."""
+    federation = make_federation()
+    return federation, federation.local_models()
+
+
+def test_all_parties_with_one_network_start_from_the_same_weights():
+    federation = make_federation()
+    assert same(
+        federation.networks.initial("cnn-small").state_dict(),
+        federation.networks.initial("cnn-small").state_dict(),
+    )
+
+
+def test_initial_weights_follow_the_weights_axis_and_no_other():
+    def initial(**axes):
+        return make_federation(seeds=Seeds(**axes)).networks.initial("cnn-small").state_dict()
+
+    assert same(initial(), initial(partition=1, shuffling=1, sampling=1, attack=1))
+    assert not same(initial(), initial(weights=1))
+
+
+def test_making_and_training_networks_leaves_the_global_random_state_alone(trained):
+    federation, [model, _] = trained
+    before = torch.random.get_rng_state()
+    module = federation.networks.initial("cnn-small")
+    federation.networks.module(model)
+    federation.networks.replace_head(module, 2, "x")
+    images, targets = federation.public.images, torch.zeros(6, dtype=torch.long)
+    federation.train(
+        module, images, torch.zeros_like(targets), federation.task.loss, federation.local, "x"
+    )
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_checkpoint_survives_the_round_trip_to_a_module(trained):
+    federation, [model, _] = trained
+    module = federation.networks.module(model)
+    assert same(dict(module.state_dict()), model.state)
+    assert not module.training
+    again = federation.networks.checkpoint(module, model.network, model.owner)
+    assert same(again.state, model.state)
+    assert (again.network, again.outputs, again.owner) == (model.network, CLASSES, "client-0")
+    assert federation.networks.checkpoint(module, model.network).owner == "server"
+
+
+def test_a_checkpoint_with_another_head_survives_too():
+    federation = make_federation()
+    modules = []
+
+    def judging(client):
+        module = federation.networks.initial("cnn-small")
+        modules.append(federation.networks.replace_head(module, 1, "classifier", client.index))
+        training = Training(binary_cross_entropy, federation.local, ("judge",))
+        return LocalTraining(client, modules[-1], training, all_ones)
+
+    def all_ones(shard):
+        return TrainingSet(shard.images, torch.ones(len(shard), 1))
+
+    checkpoint, _ = federation.stages.client_models(
+        "judge", judging, lambda client: (), outputs=1, code="federation.cache"
+    )
+    restored = federation.networks.module(checkpoint)
+    assert same(dict(restored.state_dict()), dict(modules[0].state_dict()))
+    assert restored(torch.zeros(2, 1, 8, 8)).shape == (2, 1)
+
+
+def test_a_checkpoint_does_not_change_with_the_module_it_was_taken_from():
+    federation = make_federation()
+    module = federation.networks.initial("cnn-small")
+    checkpoint = federation.networks.checkpoint(module, "cnn-small")
+    before = content_digest(checkpoint.state)
+    with torch.no_grad():
+        module.head.bias.add_(1)
+    assert content_digest(checkpoint.state) == before
+    assert federation.networks.checkpoint(module, "cnn-small").lineage != checkpoint.lineage
+
+
+def test_a_new_head_is_named_by_its_stream_and_leaves_the_body():
+    federation = make_federation()
+
+    def state(*names):
+        return dict(
+            federation.networks.replace_head(
+                federation.networks.initial("cnn-small"), 1, *names
+            ).state_dict()
+        )
+
+    assert same(state("classifier", 0), state("classifier", 0))
+    assert not torch.equal(
+        state("classifier", 0)["head.weight"], state("classifier", 1)["head.weight"]
+    )
+    body = federation.networks.initial("cnn-small").state_dict()
+    assert all(
+        torch.equal(state("x")[name], body[name]) for name in body if not name.startswith("head.")
+    )
+
+
+def test_new_modules_follow_their_names_on_the_weights_axis_and_leave_the_global_state_alone():
+    def weight(*names, **axes):
+        return (
+            make_federation(seeds=Seeds(**axes))
+            .networks.new_module(lambda: torch.nn.Linear(3, 2), *names)
+            .weight.tolist()
+        )
+
+    before = torch.random.get_rng_state()
+    assert weight("critic", 1) == weight("critic", 1) == weight("critic", 1, shuffling=3)
+    assert weight("critic", 1) != weight("critic", 2)
+    assert weight("critic", 1) != weight("critic", 1, weights=3)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"network": "resnet8-narrow"},
+        {"clients": [make_client(0), make_client(1, network="resnet8-narrow")]},
+    ],
+    ids=["server", "client"],
+)
+def test_different_networks_are_named_to_a_method_that_averages_them(changes):
+    with pytest.raises(
+        HeterogeneousClientsError,
+        match=r"here are cnn-small, resnet8-narrow\. Use a model-agnostic method",
+    ):
+        make_federation(**changes).networks.shared()
+
+
+def test_planned_modules_do_not_change_the_shared_network():
+    federation = make_federation(
+        device="meta", clients=[make_client(0, network="cnn", device="meta")]
+    )
+    with metering(Meter()):
+        [model] = federation.local_models()
+    federation.networks.module(model).requires_grad_(False)
+    assert all(
+        parameter.requires_grad for parameter in federation.networks.initial("cnn").parameters()
+    )
+
+
+def test_a_checkpoint_is_frozen(trained):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trained[1][0].owner = "server"
+    assert isinstance(trained[1][0], Checkpoint)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize(
+    ("network", "shape"), [("unet-narrow-3d", (1, 8, 8, 16)), ("cnn-small+dense", (1, 8, 16))]
+)
+def test_networks_take_volumes_and_sides_that_differ(network, shape, device):
+    federation = make_federation(
+        network=network, image_shape=shape, task=Segmentation(2), device=device
+    )
+    model = federation.networks.initial()
+    samples = torch.zeros(3, *shape, device=device)
+    assert model(samples).shape == (3, 2, *shape[1:])
+    assert federation.networks.module(federation.networks.checkpoint(model))(samples).shape == (
+        3,
+        2,
+        *shape[1:],
+    )

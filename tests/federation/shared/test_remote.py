@@ -1,0 +1,231 @@
+"""Clients as differentiable functions: the same numbers as without a channel, and every crossing in
+the ledger.
+"""
+
+import pytest
+import torch
+from torch import nn
+
+from federation.channel import Channel, Transfer, encoded_size
+from federation.costs import Meter, metering
+from federation.shared.remote import ask
+
+N, PIXELS, CLASSES = 4, 6, 3
+
+
+@pytest.fixture
+def network():
+    """Two heads, as a client of FedIOD has: a classifier and a critic."""
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        name: torch.randn(PIXELS, size, generator=generator, dtype=torch.float64)
+        for name, size in HEADS.items()
+    }
+    return lambda images: {name: (images @ w).tanh() for name, w in weights.items()}
+
+
+HEADS = {"logits": CLASSES, "discriminator-outputs": 1}
+KINDS = tuple(HEADS)
+
+
+def make_images():
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(N, PIXELS, generator=generator, dtype=torch.float64, requires_grad=True)
+
+
+def size(name, *shape, dtype=torch.float64):
+    return encoded_size({name: torch.empty(shape, dtype=dtype)})
+
+
+def loss_of(logits, scores):
+    return logits.square().sum() + (logits.sum(dim=1) * scores.squeeze(1)).mean()
+
+
+# -- numbers --
+
+
+def test_outputs_and_gradients_are_those_of_the_same_function_without_a_channel(network):
+    remote, local = make_images(), make_images()
+    answers = ask(Channel(), 0, remote, network, KINDS)
+    expected = tuple(network(local)[kind] for kind in KINDS)
+    assert all(torch.equal(a, b) for a, b in zip(answers, expected, strict=True))
+    loss_of(*answers).backward()
+    loss_of(*expected).backward()
+    torch.testing.assert_close(remote.grad, local.grad, rtol=1e-14, atol=1e-15)
+
+
+def test_the_gradient_by_hand():
+    images = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    (outputs,) = ask(Channel(), 0, images, lambda x: {"logits": x**2}, ("logits",))
+    (3 * outputs).sum().backward()
+    assert outputs.tolist() == [[1, 4]]
+    assert images.grad.tolist() == [[6, 12]]
+
+
+def test_the_gradient_reaches_what_the_images_were_made_by(network):
+    generator = nn.Linear(2, PIXELS, dtype=torch.float64)
+    latents = torch.ones(N, 2, dtype=torch.float64)
+    (logits,) = ask(Channel(), 0, generator(latents), network, ("logits",))
+    logits.sum().backward()
+    remote = generator.weight.grad.clone()
+    generator.zero_grad()
+    network(generator(latents))["logits"].sum().backward()
+    torch.testing.assert_close(remote, generator.weight.grad, rtol=1e-14, atol=1e-15)
+    assert remote.abs().max() > 0
+
+
+def test_gradients_of_several_clients_add_up(network):
+    together, alone = make_images(), [make_images() for _ in range(2)]
+    channel = Channel()
+    sum(
+        ask(channel, k, together, network, ("logits",))[0].sum() * (k + 1) for k in range(2)
+    ).backward()
+    for k, images in enumerate(alone):
+        (ask(channel, k, images, network, ("logits",))[0].sum() * (k + 1)).backward()
+    torch.testing.assert_close(together.grad, alone[0].grad + alone[1].grad)
+
+
+def test_nothing_of_the_clients_network_is_learnt_by_the_servers_loss():
+    network = nn.Linear(PIXELS, CLASSES, dtype=torch.float64)
+    images = make_images()
+    (logits,) = ask(Channel(), 0, images, lambda x: {"logits": network(x)}, ("logits",))
+    logits.sum().backward()
+    assert network.weight.grad is None
+    assert images.grad is not None
+
+
+def test_outputs_share_no_memory_with_the_clients(network):
+    kept = {}
+
+    def answer(images):
+        kept.update(network(images))
+        return kept
+
+    (logits,) = ask(Channel(), 0, make_images(), answer, ("logits",))
+    before = kept["logits"].detach().clone()
+    with torch.no_grad():
+        logits.fill_(0)
+    assert torch.equal(kept["logits"], before)
+
+
+# -- bytes --
+
+
+def test_the_ledger_has_images_down_outputs_up_and_gradients_both_ways_to_the_byte(network):
+    channel = Channel()
+    channel.round = 2
+    images = make_images()
+    answers = ask(channel, 5, images, network, KINDS)
+    forward = [
+        Transfer(2, "down", "images", 5, size("images", N, PIXELS)),
+        Transfer(2, "up", "logits", 5, size("outputs", N, CLASSES)),
+        Transfer(2, "up", "discriminator-outputs", 5, size("outputs", N, 1)),
+    ]
+    assert channel.ledger == forward
+    loss_of(*answers).backward()
+    both = {
+        "0": torch.empty(N, CLASSES, dtype=torch.float64),
+        "1": torch.empty(N, 1, dtype=torch.float64),
+    }
+    assert channel.ledger == [
+        *forward,
+        Transfer(2, "down", "gradients", 5, encoded_size(both)),
+        Transfer(2, "up", "gradients", 5, size("images", N, PIXELS)),
+    ]
+
+
+@pytest.mark.parametrize(("used", "columns"), [(0, CLASSES), (1, 1)])
+def test_no_gradient_is_sent_for_an_output_that_the_loss_ignores(network, used, columns):
+    channel, images, local = Channel(), make_images(), make_images()
+    ask(channel, 0, images, network, KINDS)[used].sum().backward()
+    assert channel.by_kind()["down/gradients"] == size(str(used), N, columns)
+    network(local)[KINDS[used]].sum().backward()
+    torch.testing.assert_close(images.grad, local.grad)
+
+
+def test_without_gradients_only_images_and_outputs_cross(network):
+    channel = Channel()
+    with torch.no_grad():
+        (logits,) = ask(channel, 0, make_images(), network, ("logits",))
+    assert not logits.requires_grad
+    assert channel.by_kind() == {
+        "down/images": size("images", N, PIXELS),
+        "up/logits": size("outputs", N, CLASSES),
+    }
+
+
+def test_images_that_need_no_gradient_ask_for_none(network):
+    (logits,) = ask(Channel(), 0, make_images().detach(), network, ("logits",))
+    assert not logits.requires_grad
+
+
+def test_what_the_client_says_beyond_the_kinds_asked_for_stays_there(network):
+    channel = Channel()
+    assert len(ask(channel, 0, make_images(), network, ("logits",))) == 1
+    assert set(channel.by_kind()) == {"down/images", "up/logits"}
+
+
+# -- the guard --
+
+
+def test_a_guard_changes_what_leaves_the_client_and_nothing_else(network):
+    sent = []
+    channel = Channel(
+        inspect=lambda transfer, tensors: sent.append((transfer.direction, transfer.kind, tensors))
+    )
+    images, local = make_images(), make_images()
+    (logits,) = ask(
+        channel, 0, images, network, ("logits",), guard=lambda gradient: gradient.clamp(-0.01, 0.01)
+    )
+    expected = network(local)["logits"]
+    assert torch.equal(logits, expected)
+    logits.sum().backward()
+    expected.sum().backward()
+    assert local.grad.abs().max() > 0.01
+    clamped = local.grad.clamp(-0.01, 0.01)
+    torch.testing.assert_close(images.grad, clamped)
+    [left] = [
+        tensors["images"]
+        for direction, kind, tensors in sent
+        if (direction, kind) == ("up", "gradients")
+    ]
+    torch.testing.assert_close(left, clamped)
+
+
+# -- planning --
+
+
+def test_a_plan_books_the_same_bytes_without_content():
+    ledgers = []
+    for device in ("cpu", "meta"):
+        channel, network = Channel(), nn.Conv2d(3, 2, 3).to(device)
+        images = torch.zeros(N, 3, 8, 8, device=device, requires_grad=True)
+        with metering(Meter()):
+            logits, scores = ask(
+                channel,
+                1,
+                images * 1,
+                lambda x, net=network: {"logits": net(x).mean(dim=(2, 3)), "features": net(x)},
+                ("logits", "features"),
+            )
+            (logits.sum() + scores.sum()).backward()
+        assert images.grad.shape == images.shape
+        ledgers.append(channel.ledger)
+    assert ledgers[0] == ledgers[1]
+    assert [(t.direction, t.kind) for t in ledgers[0]] == [
+        ("down", "images"),
+        ("up", "logits"),
+        ("up", "features"),
+        ("down", "gradients"),
+        ("up", "gradients"),
+    ]
+
+
+def test_steps_of_a_plan_count_every_crossing_as_often_as_it_would_happen():
+    channel, meter = Channel(), Meter()
+    images = torch.zeros(N, PIXELS, device="meta", requires_grad=True)
+    with metering(meter), meter.repeated(7, counted=False):
+        ask(channel, 0, images, lambda x: {"logits": x * 2}, ("logits",))[0].sum().backward()
+    single = size("images", N, PIXELS, dtype=torch.float32)
+    assert channel.ledger[0] == Transfer(0, "down", "images", 0, 7 * single, 7)
+    assert channel.by_kind()["up/gradients"] == 7 * single

@@ -1,0 +1,157 @@
+"""A client: public facts for everybody, samples only for what runs on it."""
+
+import pytest
+import torch
+
+from datasets.access import AccessError, while_fitting
+from federation.client import Client, Shard
+
+SHARD = Shard(torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.tensor([0, 2, 2, 1]))
+CLIENT = Client(3, "resnet", "resnet8-narrow", SHARD, (1, 1, 2), "abc")
+
+
+def test_a_client_states_its_public_facts():
+    assert (
+        CLIENT.index,
+        CLIENT.role,
+        CLIENT.network,
+        CLIENT.size,
+        CLIENT.label_counts,
+        CLIENT.digest,
+    ) == (
+        3,
+        "resnet",
+        "resnet8-narrow",
+        4,
+        (1, 1, 2),
+        "abc",
+    )
+
+
+def test_a_function_that_runs_on_the_client_sees_its_samples():
+    assert CLIENT.run(lambda shard: shard.targets.tolist()) == [0, 2, 2, 1]
+
+
+def test_no_public_attribute_holds_samples():
+    public = {name: getattr(CLIENT, name) for name in dir(CLIENT) if not name.startswith("_")}
+    assert {"index", "size", "run"} <= set(public)
+    assert not [name for name, value in public.items() if isinstance(value, Shard | torch.Tensor)]
+
+
+# -- shards --
+
+IMAGES = torch.arange(24, dtype=torch.uint8).view(6, 1, 2, 2)
+TARGETS = torch.tensor([0, 1, 2, 0, 1, 2])
+
+
+def make_shard(indices):
+    return Shard(
+        IMAGES.clone(),
+        TARGETS.clone(),
+        None if indices is None else torch.tensor(indices, dtype=torch.int64),
+    )
+
+
+def test_a_shard_is_the_samples_at_its_indices_in_their_order():
+    shard = make_shard([4, 1, 2])
+    assert len(shard) == 3
+    assert torch.equal(shard.images, IMAGES[[4, 1, 2]])
+    assert shard.targets.tolist() == [1, 1, 2]
+
+
+def test_positions_count_within_the_shard():
+    assert torch.equal(make_shard([4, 1, 2]).images_at(torch.tensor([2, 0, 0])), IMAGES[[2, 4, 4]])
+    assert torch.equal(make_shard(None).images_at(torch.tensor([5])), IMAGES[[5]])
+    assert make_shard([4, 1, 2]).targets_at(torch.tensor([2, 0, 0])).tolist() == [2, 1, 1]
+    assert make_shard(None).targets_at(torch.tensor([5])).tolist() == [2]
+
+
+def test_a_shard_may_hold_nothing():
+    shard = make_shard([])
+    assert (len(shard), tuple(shard.images.shape), tuple(shard.targets.shape)) == (
+        0,
+        (0, 1, 2, 2),
+        (0,),
+    )
+
+
+@pytest.mark.parametrize("indices", [None, [4, 1, 2]], ids=["all", "some"])
+def test_what_is_done_to_a_look_at_a_shard_leaves_the_shard_alone(indices):
+    shard = make_shard(indices)
+    before = shard.images, shard.targets
+    shard.images.zero_()
+    shard.targets.fill_(9)
+    shard.images_at(torch.tensor([0, 1])).zero_()
+    shard.targets_at(torch.tensor([0, 1])).fill_(9)
+    assert torch.equal(shard.images, before[0])
+    assert torch.equal(shard.targets, before[1])
+
+
+def test_shards_are_views_of_one_set_of_samples():
+    images = IMAGES.clone()
+    first, second = (Shard(images, TARGETS, torch.tensor(own)) for own in ([0, 1], [1, 2]))
+    images[1] = 200
+    assert first.images[1].unique().tolist() == second.images[0].unique().tolist() == [200]
+
+
+# -- while a method fits --
+
+
+def two_clients():
+    return [Client(k, "x", "x", make_shard([k, k + 2]), (), str(k)) for k in range(2)]
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        lambda shard: shard.images,
+        lambda shard: {"held": [(1, shard.targets)]},
+        lambda shard: shard.images_at(torch.tensor([0]))[:, :, 1:],
+        lambda shard: shard,
+    ],
+)
+def test_samples_do_not_leave_by_what_a_function_returns(leaving):
+    client, _ = two_clients()
+    with while_fitting(), pytest.raises(AccessError, match="samples leave client 0"):
+        client.run(leaving)
+    client.run(leaving)  # measures may
+
+
+def test_what_is_computed_of_samples_may_be_returned():
+    client, _ = two_clients()
+    with while_fitting():
+        assert client.run(lambda shard: shard.images.float().mean()).item() == 5.5
+        assert client.run(lambda shard: client.run(lambda again: len(again.images))) == 2
+
+
+def test_a_shard_that_was_kept_shows_nothing_afterwards():
+    client, _ = two_clients()
+    kept = []
+    with while_fitting():
+        client.run(kept.append)
+        with pytest.raises(AccessError, match="while they run"):
+            _ = kept[0].targets
+    assert kept[0].targets.tolist() == [0, 2]
+
+
+def test_one_client_does_not_run_on_another_but_several_may_run_together():
+    first, second = two_clients()
+    seen = []
+    with while_fitting():
+        with pytest.raises(AccessError, match="what runs on client 0 cannot run on client 1"):
+            first.run(lambda _: second.run(len))
+        Client.run_together(
+            [first, second], lambda shards: seen.extend(s.targets.tolist() for s in shards)
+        )
+        second.run(len)
+    assert seen == [[0, 2], [1, 0]]
+
+
+@pytest.mark.parametrize("leaks", [0, 1])
+def test_what_is_computed_together_may_be_returned_but_no_samples(leaks):
+    clients = two_clients()
+    with while_fitting():
+        counts = Client.run_together(clients, lambda shards: [len(s.images) for s in shards])
+        assert counts == [2, 2]
+        with pytest.raises(AccessError, match=f"samples leave client {leaks}"):
+            Client.run_together(clients, lambda shards: [1, shards[leaks].targets])

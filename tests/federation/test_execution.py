@@ -1,0 +1,58 @@
+"""Ways of running: their names, and what cannot be run."""
+
+import pytest
+
+from federation.execution import DEFAULT, Execution
+
+
+@pytest.mark.parametrize(
+    ("execution", "label"),
+    [
+        (DEFAULT, ""),
+        (Execution(precision="bf16"), "bf16"),
+        (Execution(precision="tf32"), "tf32"),
+        (Execution(compile="default"), "compiled"),
+        (Execution(compile="reduce-overhead"), "reduce-overhead"),
+        (Execution(precision="bf16", compile="default"), "bf16-compiled"),
+        (Execution(precision="tf32", compile="reduce-overhead"), "tf32-reduce-overhead"),
+        (Execution(stacked=8), "stacked8"),
+        (Execution(precision="tf32", stacked=2), "tf32-stacked2"),
+        (Execution(precision="bf16", stacked=8), "bf16-stacked8"),
+        (Execution(compile="graphs", stacked=8), "graphs-stacked8"),
+    ],
+)
+def test_a_way_of_running_is_named_by_what_differs_from_the_default(execution, label):
+    assert execution.label == label
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"precision": "fp16"}, "unknown precision 'fp16'; known: fp32, tf32, bf16"),
+        ({"precision": ""}, "unknown precision ''"),
+        (
+            {"compile": "max-autotune"},
+            "unknown compile 'max-autotune'; known: off, default, reduce-overhead, graphs",
+        ),
+        ({"stacked": 0}, "stacked must be at least 1, not 0"),
+        ({"stacked": -3}, "stacked must be at least 1, not -3"),
+    ],
+)
+def test_a_value_that_does_not_exist_is_refused_with_those_that_do(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Execution(**changes)
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_clients_are_not_stacked_compiled(mode):
+    with pytest.raises(ValueError, match="use one of stacked and compile"):
+        Execution(stacked=2, compile=mode)
+    assert Execution(stacked=1, compile=mode).label  # a client after another may be
+
+
+def test_a_record_of_a_way_of_running_holds_all_of_it():
+    assert Execution("tf32", stacked=4).to_json() == {
+        "precision": "tf32",
+        "compile": "off",
+        "stacked": 4,
+    }

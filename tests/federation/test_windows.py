@@ -1,0 +1,102 @@
+"""Windows over samples that are larger than a network takes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict, predictions
+from federation.windows import Window, patches, starts
+from results.files import DataError
+
+PLAIN = Normalisation((0.0,), (1.0,))
+
+
+class Recorder(nn.Module):
+    """Gives back what it sees, and notes its shapes."""
+
+    def __init__(self):
+        super().__init__()
+        self.shapes = []
+
+    def forward(self, inputs):
+        self.shapes.append(tuple(inputs.shape))
+        return inputs
+
+
+@pytest.mark.parametrize("blend", ["gaussian", "constant"])
+@pytest.mark.parametrize(
+    ("sides", "window", "overlap"),
+    [((20, 13), (8, 8), 0.5), ((5, 20), (8, 8), 0.25), ((6, 9, 7), (4, 4, 4), 0.0)],
+)
+def test_stitching_is_the_inverse_of_patching(sides, window, overlap, blend):
+    samples = torch.rand(3, 1, *sides, generator=torch.Generator().manual_seed(0))
+    model = Recorder()
+    how = Window(window, overlap, blend)
+    whole = torch.cat(list(predictions(model, samples, normalise=PLAIN, window=how)))
+    torch.testing.assert_close(whole, samples)
+    assert {shape[2:] for shape in model.shapes} == {window}
+    assert sum(shape[0] for shape in model.shapes) == 3 * how.count(sides)
+    assert how.seen(samples).shape == (3 * how.count(sides), 1, *window)
+
+
+def test_windows_are_counted_by_hand():
+    # Steps of 6 pixels over 20: windows begin at 0, 6 and 12, which is the last that fits.
+    assert Window((8, 8), 0.25).count((20, 8)) == 3
+    assert Window((8, 8), 0.25).count((21, 8)) == 4
+    assert Window((8, 8), 0.25).count((3, 3)) == 1
+
+
+def test_a_sample_of_a_windows_sides_is_seen_whole():
+    model = Recorder()
+    samples = torch.rand(2, 1, 8, 8)
+    [both] = predictions(model, samples, normalise=PLAIN, window=Window((8, 8)))
+    torch.testing.assert_close(both, predict(model, samples, normalise=PLAIN))
+    assert model.shapes[0] == (2, 1, 8, 8)
+
+
+@pytest.mark.parametrize("wrong", [{"overlap": 1.0}, {"sides": (0, 8)}, {"blend": "median"}])
+def test_impossible_windows_are_refused(wrong):
+    with pytest.raises(ValueError, match="windows"):
+        Window(**{"sides": (8, 8), **wrong})
+
+
+def test_a_larger_image_is_covered_by_more_patches_than_are_asked_for():
+    images = torch.arange(100).view(1, 1, 10, 10)
+    assert len(patches(images, (4, 4), 2)) == 9
+    assert len(patches(images, (4, 4), 4)) == 16
+
+
+def test_four_patches_along_each_side_of_a_slide():
+    assert starts(1000, 256, 4) == [0, 248, 496, 744]
+
+
+def test_as_few_patches_as_cover_a_side_where_none_are_asked_for():
+    assert starts(10, 4, 0) == [0, 3, 6]
+    assert starts(4, 4, 0) == starts(4, 4, 3) == [0]
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 70))
+def test_patches_cover_a_side_from_end_to_end(length, size, count):
+    size = min(size, length)
+    begins = starts(length, size, count)
+    assert len(begins) <= max(count, -(-length // size))
+    assert {begin + pixel for begin in begins for pixel in range(size)} == set(range(length))
+    assert begins == sorted(set(begins))
+
+
+def test_patches_hold_what_lies_where_they_begin():
+    images = torch.arange(3 * 4 * 6).view(1, 3, 4, 6)
+    cut = patches(images, (3, 3), 2)
+    corners = [(0, 0), (1, 0), (0, 3), (1, 3)]
+    expected = [images[..., row : row + 3, column : column + 3] for row, column in corners]
+    assert torch.equal(cut, torch.cat(expected))
+
+
+def test_images_smaller_than_a_patch_are_refused():
+    with pytest.raises(DataError, match="samples of 3 pixels hold no patches of 4"):
+        patches(torch.zeros(1, 1, 8, 3), (4, 4), 2)
