@@ -22,7 +22,7 @@ from benchmarks.commands.options import (
     Seeds,
     Tables,
 )
-from benchmarks.tables import bandwidth, registry
+from benchmarks.tables import registry
 from benchmarks.tables.spec import ON_CUDA, SpecError
 from results.command_line import number, path
 from results.files import check_output, write_atomic
@@ -78,8 +78,6 @@ def plan_tables(
     """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours, and
     under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their
     sums.
-
-    Of some tables without a runner it has the bytes, from first principles.
     """
     from benchmarks.publish import hours
     from benchmarks.publish.planning import (
@@ -98,41 +96,20 @@ def plan_tables(
     if markdown is not None:
         check_output(markdown)
     gpus = find_gpus(gpu)
-    names = table_names(tables or _papers(protocol), protocol, planned=bool(tables))
-    runnable = [name for name in names if registry.all_tables().get(name) is not None]
+    names = table_names(tables or _papers(protocol), protocol)
     selection = make_selection(
         profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or []
     )
-    if runnable:
-        selection = replace(
-            selection, overrides=parse_settings(runnable, override or [], selection.plugins)
-        )
-    elif override or methods:
-        raise SpecError(
-            f"--set and --methods change runs, and {', '.join(names)} has no runner yet"
-        )
-    plans = make_plans(runnable, selection, errors)
+    selection = replace(
+        selection, overrides=parse_settings(names, override or [], selection.plugins)
+    )
+    plans = make_plans(names, selection, errors)
     here = speed_here(plans[hours.SUITE])
     for name in names if tables else ():
-        if name in plans:
-            print_plan(console, name, plans[name], selection, gpus, here, link)
-            if profile not in ON_CUDA:
-                print_rows(console, name, selection, here, jobs, limit)
-        else:
-            console.print(
-                f"{name} has no runner yet; its bytes at the paper's scale can be computed all the"
-                " same",
-                soft_wrap=True,
-            )
-        accounts = bandwidth.accounts(name)
-        if accounts:
-            bandwidth.show(
-                console,
-                name,
-                accounts if name in runnable else bandwidth.chosen(accounts, selection.only or {}),
-                link,
-            )
-    if len(runnable) > 1:
+        print_plan(console, name, plans[name], selection, gpus, here, link)
+        if profile not in ON_CUDA:
+            print_rows(console, name, selection, here, jobs, limit)
+    if len(names) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
         write_atomic(markdown, hours.markdown(plans, tables or [], profile, gpus))

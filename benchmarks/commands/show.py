@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import choice
 from benchmarks.commands.options import Profile, Protocol
-from benchmarks.tables import bandwidth, registry
+from benchmarks.tables import registry
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 from results import published
 
@@ -62,14 +62,7 @@ def show_table(
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")
     else:
-        known = (
-            f" `python -m benchmarks plan {table}` computes its bytes."
-            if bandwidth.accounts(table)
-            else ""
-        )
-        console.print(
-            f"{table} is not yet reproducible; its published numbers are data already.{known}"
-        )
+        console.print(f"{table} is not yet reproducible; its published numbers are data already.")
 
 
 def _text(cell: published.PublishedCell | None) -> str:

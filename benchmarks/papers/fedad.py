@@ -1,7 +1,7 @@
 """FedAD: "Federated Learning with Privacy-Preserving Ensemble Attention Distillation" (Gong et al., IEEE TMI).
 
 The tables of chest films, 1 to 4, and Figure 3; Table 5 is in `fedad_segmentation.py`, Tables 6 to 8 and Figure 4 are in
-`fedad_reconstruction.py`, the bytes of Tables 5 and 7 from first principles in `bytes/fedad.py`. The authors released no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
+`fedad_reconstruction.py`. The authors released no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
 comparator: FedDF (epfml), FedMD (diogenes0319).
 """
 
