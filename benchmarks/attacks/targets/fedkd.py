@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.measures.reconstruction import double
+from benchmarks.attacks.reconstruction import double
 from federation.federation import Federation
 from federation.parties.client import Client
 from federation.training.loops import unit_range
