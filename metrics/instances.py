@@ -66,12 +66,14 @@ def instances_of(ternary_prediction: Labels, minimum: int = 20, radius: int = 2)
     radius, those of higher numbers, further down, over those of lower.
     """
     from scipy import ndimage
+    from skimage.morphology import disk
 
     pieces, _ = ndimage.label(ternary_prediction == INSIDE)
     large = np.bincount(pieces.ravel()) >= minimum
     large[0] = False
     labels, _ = ndimage.label(large[pieces], structure=np.ones((3, 3)))
-    return _numbered(_grown(labels, radius))
+    grown = ndimage.grey_dilation(labels, footprint=disk(radius), mode="constant")
+    return _numbered(grown)
 
 
 def components(labels: Labels) -> Labels:
@@ -259,25 +261,9 @@ class _Objects:
 
 def _numbered(labels: Labels) -> NDArray[np.int64]:
     """The same objects numbered from 1 without gaps, in their order."""
-    present = np.bincount(labels.ravel(), minlength=1) > 0
-    present[BACKGROUND] = False
-    return (present.cumsum() * present)[labels]
+    from skimage.segmentation import relabel_sequential
 
-
-def _grown(labels: Labels, radius: int) -> Labels:
-    """Grey dilation by a disk; where objects meet, the higher number wins."""
-    grown = labels.copy()
-    height, width = labels.shape
-    for down in range(-radius, radius + 1):
-        for right in range(-radius, radius + 1):
-            if down**2 + right**2 > radius**2 or abs(down) >= height or abs(right) >= width:
-                continue
-            rows, columns = _shift(down, height), _shift(right, width)
-            part = grown[rows[0], columns[0]]
-            np.maximum(part, labels[rows[1], columns[1]], out=part)
-    return grown
-
-
-def _shift(by: int, side: int) -> tuple[slice, slice]:
-    """Where pixels go that are moved, and where they come from."""
-    return slice(max(by, 0), side + min(by, 0)), slice(max(-by, 0), side - max(by, 0))
+    if not labels.size:
+        return labels.astype(np.int64)
+    numbered: NDArray[np.int64] = relabel_sequential(labels)[0].astype(np.int64)
+    return numbered

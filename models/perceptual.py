@@ -8,11 +8,13 @@ Distances of one are no distances of another, so a table says whose they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import timm
 import torch
 from torch import Tensor, nn
+from torchvision.models.feature_extraction import create_feature_extractor
+from torchvision.models.vgg import make_layers
 
 from models.extractors import RECIPES
 from models.networks.imagenet import read_weights
@@ -27,8 +29,9 @@ VGG16 = WeightFile(
 """torchvision's VGG-16."""
 
 BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512))
-"""Channels of VGG-16's convolutions up to relu4_3; a map is taken at the end of each block, before
-it is pooled."""
+"""Channels of VGG-16's convolutions up to relu4_3 (Simonyan and Zisserman 2015)."""
+MAPS = {"3": "relu1_2", "8": "relu2_2", "15": "relu3_3", "22": "relu4_3"}
+"""The layers at the end of each block, before it is pooled, whose maps are taken."""
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -42,7 +45,7 @@ class FeatureNetwork(nn.Module):
 
     def __init__(
         self,
-        stages: Callable[[Tensor], Sequence[Tensor]],
+        stages: Callable[[Tensor], Sequence[Tensor] | Mapping[str, Tensor]],
         mean: Sequence[float],
         std: Sequence[float],
     ):
@@ -53,47 +56,29 @@ class FeatureNetwork(nn.Module):
 
     def forward(self, images: Tensor) -> Sequence[Tensor]:
         coloured = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
-        return self.stages((coloured - self.mean) / self.std)
+        maps = self.stages((coloured - self.mean) / self.std)
+        return [*maps.values()] if isinstance(maps, Mapping) else maps
 
 
-class VGGStages(nn.Module):
-    """VGG-16's layers (Simonyan and Zisserman 2015) up to relu4_3: images (n, 3, h, w) to the maps
-    relu1_2, relu2_2, relu3_3 and relu4_3. `share` is that of the channels; sides are of eight
-    pixels at least.
+def vgg_stages(share: float = 1.0) -> nn.Module:
+    """VGG-16's layers up to relu4_3: images (n, 3, h, w) to the four maps. `share` is that of the
+    channels; sides are of eight pixels at least.
     """
-
-    def __init__(self, share: float = 1.0):
-        super().__init__()
-        before, blocks = 3, list[nn.Module]()
-        for channels in BLOCKS:
-            layers: list[nn.Module] = [nn.MaxPool2d(2)] if blocks else []
-            for wide in channels:
-                after = int(wide * share)
-                layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU()]
-                before = after
-            blocks.append(nn.Sequential(*layers))
-        self.blocks = nn.ModuleList(blocks)
-
-    def forward(self, images: Tensor) -> Sequence[Tensor]:
-        maps: list[Tensor] = []
-        for block in self.blocks:
-            images = block(images)
-            maps.append(images)
-        return maps
+    first, *others = [[int(wide * share) for wide in block] for block in BLOCKS]
+    layers = make_layers([*first, *(layer for block in others for layer in ("M", *block))])
+    return create_feature_extractor(layers, MAPS)
 
 
 def _vgg16() -> FeatureNetwork:
-    stages = VGGStages()
+    stages = vgg_stages()
     if not next(stages.parameters()).is_meta:
         state = read_weights(VGG16.path, VGG16)
-        names = [name for name in state if name.startswith("features.")]
-        ours = stages.state_dict()  # the same layers in the same order
-        stages.load_state_dict({own: state[name] for own, name in zip(ours, names, strict=False)})
+        stages.load_state_dict({name: state[f"features.{name}"] for name in stages.state_dict()})
     return FeatureNetwork(stages, IMAGENET_MEAN, IMAGENET_STD)
 
 
 def _vgg16_random() -> FeatureNetwork:
-    stages = VGGStages(share=0.25)
+    stages = vgg_stages(share=0.25)
     for name, parameter in stages.named_parameters():  # so that no map fades (He et al. 2015)
         if name.endswith("weight"):
             nn.init.kaiming_normal_(parameter, nonlinearity="relu")

@@ -23,8 +23,8 @@ import numpy as np
 from torch import Tensor
 
 from benchmarks.attacks import targets
-from benchmarks.attacks.attack import in_processes
-from benchmarks.measures.reconstruction import to_units
+from benchmarks.attacks.messages import in_processes
+from benchmarks.attacks.reconstruction import to_units
 from benchmarks.running.execute import prepare_device
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration

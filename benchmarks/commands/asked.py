@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.papers import FIRST
-from benchmarks.tables import bandwidth, registry
+from benchmarks.tables import registry
 from benchmarks.tables.request import Request, check_device_name
 from benchmarks.tables.spec import SpecError
 
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from federation.execution import Execution
 
 
-def table_names(names: list[str], protocol: str = "paper", planned: bool = False) -> list[str]:
+def table_names(names: list[str], protocol: str = "paper") -> list[str]:
     """Table names, with a paper's key standing for all of its tables that the protocol has, but for
     what prepares others. Raises SpecError if unknown.
-
-    With `planned` also those without a runner whose bytes are known from first principles.
     """
     expanded: list[str] = []
     for name in names:
@@ -35,15 +33,9 @@ def table_names(names: list[str], protocol: str = "paper", planned: bool = False
                 for table in tables
                 if (table.released or protocol != "released") and not table.preparatory
             ]
-            known += [table for table in bandwidth.tables(name) if planned and table not in known]
             expanded += known
             if not known:
-                raise SpecError(
-                    f"no table of {name} has a runner yet; `python -m benchmarks plan {name}` has"
-                    " bytes of some"
-                )
-        elif planned and bandwidth.accounts(name):
-            expanded.append(name)
+                raise SpecError(f"no table of {name} has a runner yet")
         else:
             registry.find_table(name)
             expanded.append(name)

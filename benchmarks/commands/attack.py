@@ -155,14 +155,13 @@ def attack_clients(
         check_writable(folder)
     data = catalogue.resolve(dataset, require_real=require_real)
 
-    from benchmarks.attacks import answers, attack
-    from benchmarks.measures import reconstruction
+    from benchmarks.attacks import answers, messages, reconstruction
     from benchmarks.running.machine import default_jobs
     from benchmarks.running.progress import ended, progress_bar
     from privacy.attacks.threat import ThreatModel
 
     work: Any
-    module: Any = attack if shared else answers
+    module: Any = messages if shared else answers
     try:
         if shared:
             threat = ThreatModel(
@@ -171,7 +170,7 @@ def attack_clients(
             effort = reconstruction.Attack(
                 cast(Any, kind), threat, iterations or reconstruction.ITERATIONS[kind], restarts
             )
-            work = attack.Case(data, network, effort, images, image_size, normalise, seed, device)
+            work = messages.Case(data, network, effort, images, image_size, normalise, seed, device)
         else:
             threat = ThreatModel(
                 "update", batch_size, local_steps or 5, local_lr, cast(Any, batch_norm)

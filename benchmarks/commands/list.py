@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks.commands.app import app, console
-from benchmarks.tables import bandwidth, registry
+from benchmarks.tables import registry
 from benchmarks.tables.told import Told, told_of
 from results import published
 
@@ -25,11 +25,7 @@ def list_everything() -> None:
             tables.add_row(name, f"{table.title}: {table.caption}", "yes")
         else:
             count = sum(cell.value is not None for cell in published.published_table(name))
-            tables.add_row(
-                name,
-                f"{count} published numbers of {paper}",
-                "not yet" + ("; plan" if bandwidth.accounts(name) else ""),
-            )
+            tables.add_row(name, f"{count} published numbers of {paper}", "not yet")
     console.print(tables)
     methods = RichTable(
         *("method", "what it is", "derived from", "leaves a client", "where"),

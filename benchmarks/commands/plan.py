@@ -12,7 +12,7 @@ from rich.markup import escape
 from benchmarks.commands.app import app, console, errors
 from benchmarks.commands.asked import selected, table_names
 from benchmarks.commands.options import Tables
-from benchmarks.tables import bandwidth, registry
+from benchmarks.tables import registry
 from benchmarks.tables.request import Request, takes
 from benchmarks.tables.spec import ON_CUDA, SpecError
 from results.command_line import number, path
@@ -63,8 +63,6 @@ def plan_tables(
     """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours, and
     under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their
     sums.
-
-    Of some tables without a runner it has the bytes, from first principles.
     """
     from benchmarks.running import hours
     from benchmarks.running.gpus import find_gpus
@@ -85,36 +83,16 @@ def plan_tables(
     if markdown is not None:
         check_output(markdown)
     gpus = find_gpus(gpu)
-    names = table_names(tables or _papers(protocol), protocol, planned=bool(tables))
-    runnable = [name for name in names if registry.all_tables().get(name) is not None]
-    if not runnable and (request.settings or request.methods):
-        raise SpecError(
-            f"--set and --methods change runs, and {', '.join(names)} has no runner yet"
-        )
-    selection = selected(replace(request, device="cpu"), runnable)
-    cells = cells_of(runnable, selection, errors)
+    names = table_names(tables or _papers(protocol), protocol)
+    selection = selected(replace(request, device="cpu"), names)
+    cells = cells_of(names, selection, errors)
     plans = make_plans(cells, errors)
     here = speed_here(plans[hours.SUITE])
     for name in names if tables else ():
-        if name in plans:
-            print_plan(console, name, plans[name], cells[name], gpus, here, link)
-            if profile not in ON_CUDA:
-                print_rows(console, cells[name], here, request.jobs, limit)
-        else:
-            console.print(
-                f"{name} has no runner yet; its bytes at the paper's scale can be computed all the"
-                " same",
-                soft_wrap=True,
-            )
-        accounts = bandwidth.accounts(name)
-        if accounts:
-            bandwidth.show(
-                console,
-                name,
-                accounts if name in runnable else bandwidth.chosen(accounts, selection.only or {}),
-                link,
-            )
-    if len(runnable) > 1:
+        print_plan(console, name, plans[name], cells[name], gpus, here, link)
+        if profile not in ON_CUDA:
+            print_rows(console, cells[name], here, request.jobs, limit)
+    if len(names) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
         write_atomic(markdown, hours.markdown(plans, tables or [], profile, gpus))

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks.commands.app import app, console
-from benchmarks.tables import bandwidth, registry
+from benchmarks.tables import registry
 from benchmarks.tables.request import Request, takes
 from results import published
 
@@ -55,14 +55,7 @@ def show_table(request: Request, table: Annotated[str, typer.Argument(help="pape
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")
     else:
-        known = (
-            f" `python -m benchmarks plan {table}` computes its bytes."
-            if bandwidth.accounts(table)
-            else ""
-        )
-        console.print(
-            f"{table} is not yet reproducible; its published numbers are data already.{known}"
-        )
+        console.print(f"{table} is not yet reproducible; its published numbers are data already.")
 
 
 def _text(cell: published.PublishedCell | None) -> str:

@@ -1,4 +1,4 @@
-"""How far what a client gives away lies from its private images (`image_distances`)."""
+"""How far what a client gives away lies from its private images (`benchmarks.attacks.distances`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Leakage(Measure):
     extractor = True
 
     def check(self, config: Config) -> None:
-        from benchmarks.measures.image_distances import AttackSettings
+        from benchmarks.attacks.distances import AttackSettings
         from benchmarks.scenarios.configuration import NetworkSettings, read_section
         from models.catalogue import entry
 
@@ -44,10 +44,10 @@ class Leakage(Measure):
         )
 
     def take(self, run: Fitted) -> Taken:
-        from benchmarks.measures import image_distances
+        from benchmarks.attacks import distances
 
         samples = run.fitted[0].samples if run.fitted else None
-        return Taken(*image_distances.measure(run.config, run.federation, run.method, samples))
+        return Taken(*distances.measure(run.config, run.federation, run.method, samples))
 
 
 MEASURE = Leakage()

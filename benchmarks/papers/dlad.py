@@ -5,7 +5,7 @@ The authors released no code; what the text leaves open is marked `assumed`, wit
 
 from benchmarks.papers import dlad_trial
 from benchmarks.papers.private import PRIVACY
-from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
+from benchmarks.tables.spec import Paper, Row, Setting, Table, as_class, grid
 
 DISTRIBUTIONS = ("iid", "niid1", "niid2", "niid3")
 MIXED = "resnet+densenet"
@@ -64,8 +64,7 @@ SETTINGS = (
     Setting("local.batch_size", 250, "paper", "V-B", cpu=100, smoke=25),
     Setting("local.epochs", 50, "paper", "V-B", cpu={"dataset=mnist": 6, "": 8}, smoke={"dataset=cifar10": 8, "": 12}, gpu={"table=figure2": 5, "dataset=cinic10": 1, "": 4}),
     Setting("dlad.classifier_epochs", 20, "paper", "V-B", cpu=3, smoke=3, gpu=1),
-    Setting("dlad.client_weight", 1.5, "paper", "V-B: sample weight of X_i"),
-    Setting("dlad.temperature", 0.05, "paper", "V-B; Eq. 4 is printed with T dividing the input, read as C_i(x)/T"),
+    *as_class("dlad", "client_weight temperature"),
     Setting("server.optimizer", "adam", "paper", "V-B: the same optimisation"),
     Setting("server.lr", 1e-3, "paper", "V-B", smoke=3e-3),
     Setting("server.batch_size", 250, "paper", "V-B", cpu=100, smoke=50),

@@ -1,14 +1,14 @@
 """FedAD: "Federated Learning with Privacy-Preserving Ensemble Attention Distillation" (Gong et al., IEEE TMI).
 
 The tables of chest films, 1 to 4, and Figure 3; Table 5 is in `fedad_segmentation.py`, Tables 6 to 8 and Figure 4 are in
-`fedad_reconstruction.py`, the bytes of Tables 5 and 7 from first principles in `bytes/fedad.py`. The authors released no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
+`fedad_reconstruction.py`. The authors released no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
 comparator: FedDF (epfml), FedMD (diogenes0319).
 """
 
 from dataclasses import replace
 
 from benchmarks.papers import fedad_reconstruction, fedad_segmentation, fedad_trial
-from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
+from benchmarks.tables.spec import Paper, Row, Setting, Table, as_class, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
 
@@ -112,34 +112,23 @@ SETTINGS = (
             "edge; there before, filled with grey"),
     Setting("augmentation.shift", 0.05, "code", "jfhealthcare"),
     Setting("augmentation.scale", 0.05, "code", "jfhealthcare: 0.95 to 1.05"),
-    Setting("fedad.bounds", True, "paper", "Eq. 12; off in a row of Table 2"),
-    Setting("fedad.dropped", 0, "paper",
-            "Table 2's dropout rate times K: local models left out of each step's ensemble, drawn anew (assumed: not defined)"),
+    *as_class("fedad", "bounds dropped rho threshold bound_scale second_order quantised"),
     Setting("fedad.one_shot", False, "assumed",
             "section 4 has one-shot for segmentation and reconstruction, so for films clients answer anew in every epoch, whose "
             "films are augmented anew", cpu=True, smoke=True),
-    Setting("fedad.rho", 10.0, "assumed", "Eq. 8; of the form of GAIN (Li et al. 2018), whose value the paper does not repeat"),
-    Setting("fedad.threshold", 0.5, "assumed", "b of Eq. 8; the level of Figure 3"),
-    Setting("fedad.bound_scale", "printed", "paper", "Eq. 7 and 9 as printed, with 1/HW"),
-    Setting("fedad.second_order", True, "assumed", "gradients go through the channel weights of the student's map too"),
-    Setting("fedad.quantised", False, "assumed", "float32; the paper names no type. uint8 is a row of its own"),
     *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6, gpu=5)
       for name in ("fedavg", "feddf")),
     *(Setting(f"{name}.participation", 1.0, "assumed", "three sites, all in every round; the paper is silent")
       for name in ("fedavg", "feddf")),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),
     Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code", smoke=32),
-    Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
-    Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
+    *as_class("feddf", "distillation_lr clip_norm may_keep_average augmented"),
     Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10, gpu=50),
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=20, gpu=100),
-    Setting("feddf.may_keep_average", False, "code", "FedDF's code keeps distilled weights alone"),
-    Setting("feddf.augmented", False, "assumed", "FedDF's code augments public images; here they are as they are"),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2, gpu=3),
     Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=1_000, smoke=100, gpu=1_000),
-    Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),
+    *as_class("fedmd", "digest_epochs digest_lr"),
     Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32),
-    Setting("fedmd.digest_lr", 1e-3, "code", "FedMD's code"),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=2, gpu=1),
     Setting("evaluation.last_epochs", 1, "assumed", "AUC at the end"),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),

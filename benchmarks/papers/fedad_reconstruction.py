@@ -6,7 +6,7 @@ follows, or of FedDF (epfml).
 
 from collections.abc import Mapping
 
-from benchmarks.tables.spec import Derived, Row, Scalar, Setting, Table
+from benchmarks.tables.spec import Derived, Row, Scalar, Setting, Table, as_class
 
 SITES = ("b", "f", "i")
 ALL = ",".join(SITES)
@@ -52,9 +52,7 @@ DATA = (
     Setting("local.batch_size", 16, "code", "FL-MRCM's; the paper names none", smoke=8),
     *(Setting(f"{name}.rounds", 50, "code", "FL-MRCM's, of two local epochs", cpu=10, smoke=3, gpu=5) for name in ("fedavg", "feddf", "fl-mrcm")),
     *(Setting(f"{name}.participation", 1.0, "code", "all clients in every round") for name in ("fedavg", "feddf", "fl-mrcm")),
-    Setting("fl-mrcm.adversarial", 1.0, "code", ""),
-    Setting("fl-mrcm.hidden", 256, "code", "units of the discriminator's layer"),
-    Setting("fl-mrcm.discriminator_lr", 1e-3, "code", "ten times the network's"),
+    *as_class("fl-mrcm", "adversarial hidden discriminator_lr"),
     Setting("evaluation.looks", 20, "assumed", "of a training's epochs or a fit's rounds, evenly spread: whether they had settled"),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
     Setting("evaluation.last_epochs", 1, "assumed", "the end"),
@@ -80,20 +78,12 @@ SETTINGS = (
     Setting("server.batch_size", 16, "assumed", "as local training", smoke=8),
     Setting("server.epochs", 5, "paper", "section 4.3.2", cpu=60, smoke=10, gpu=2),
     Setting("fedad.one_shot", True, "paper", "section 4: one-shot for reconstruction"),
-    Setting("fedad.bounds", True, "paper", "Eq. 16"),
-    Setting("fedad.rho", 10.0, "assumed", "Eq. 8; no value is given"),
-    Setting("fedad.threshold", 0.5, "assumed", "b of Eq. 8; no value is given"),
-    Setting("fedad.bound_scale", "printed", "paper", "Eq. 7 and 9 as printed, with 1/HW: 1/65,536 of attention of 256 x 256"),
-    Setting("fedad.upper", True, "paper", "Eq. 16; off in a row of Table 6"),
-    Setting("fedad.ensemble", "weighted", "paper", "Eq. 13; average in a row of Table 6"),
-    Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
+    *as_class("fedad", "bounds rho threshold bound_scale upper ensemble"),
+    *as_class("feddf", "distillation_lr may_keep_average augmented clip_norm"),
     Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code", cpu=16, smoke=8),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=50, smoke=10, gpu=100),
     Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=10, smoke=5, gpu=50),
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=50, smoke=10, gpu=100),
-    Setting("feddf.may_keep_average", False, "code", "FedDF's code keeps distilled weights alone"),
-    Setting("feddf.augmented", False, "assumed", "FedDF's code augments public images; here they are as they are"),
-    Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
 )  # fmt: skip
 
 ZERO_FILLED = Row(

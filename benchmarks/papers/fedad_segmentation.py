@@ -4,7 +4,7 @@ The authors released no code. Values marked `code` are those of NVFlare's BraTS1
 Li et al. 2019, or of a comparator (FedMD, diogenes0319).
 """
 
-from benchmarks.tables.spec import Row, Setting, Table
+from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 PLAIN, NOISY, NOISIER = ("none", "none"), ("1", "1"), ("1", "0.01")
 COLUMNS = tuple(
@@ -63,18 +63,15 @@ SETTINGS = (
     Setting("augmentation.scale", 0.0, "paper", "[63] has none"),
     Setting("augmentation.horizontal_flip", False, "assumed", "[63] flips along each axis and shifts intensities; volumes are not augmented here"),
     Setting("fedad.one_shot", True, "paper", "section 4: one-shot for segmentation"),
-    Setting("fedad.bounds", True, "paper", "Eq. 12"),
+    *as_class("fedad", "bounds"),
     Setting("li-2019.eps1", {"eps1=1": 1.0, "": INFINITE}, "paper", "Table 5"),
     Setting("li-2019.eps3", {"eps3=1": 1.0, "eps3=0.01": 0.01, "": INFINITE}, "paper", "Table 5"),
-    Setting("li-2019.share", 0.9, "code", "from 2.1 on"),
+    *as_class("li-2019", "share tau generation"),
     Setting("li-2019.gamma", 1e-4, "code", "from 2.1 on; per local step, as large as its learning rate; so too at cpu", cpu=3e-3, smoke=5e-3),
-    Setting("li-2019.tau", 1e-6, "code", "threshold of an entry's magnitude"),
-    Setting("li-2019.generation", "released", "assumed", "NVFlare when FedAD was written"),
     *(Setting(f"{name}.rounds", 600, "code", "an epoch each", cpu=40, smoke=4, gpu=10) for name in ("li-2019", "fedavg")),
     *(Setting(f"{name}.participation", 1.0, "code", "all clients in every round") for name in ("li-2019", "fedavg")),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=5, smoke=2, gpu=3),
-    Setting("fedmd.public_samples", 5_000, "code", "FedMD's code: here all 125 in every round"),
-    Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),
+    *as_class("fedmd", "public_samples digest_epochs"),
     Setting("fedmd.digest_batch_size", 1, "assumed", "as local training", cpu=2, smoke=2),
     Setting("fedmd.digest_lr", 1e-4, "assumed", "as local training", cpu=1e-3, smoke=1e-3),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", smoke=1, gpu=1),

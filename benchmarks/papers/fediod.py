@@ -6,7 +6,7 @@ comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedM
 
 from benchmarks.papers import fediod_reconstruction, fediod_segmentation, fediod_trial
 from benchmarks.papers.private import PRIVACY
-from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
+from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, as_class, grid
 
 AVERAGING = ("fedavg", "fedprox", "fedavgm", "fedgen", "feddf")
 NO_PUBLIC = "method=standalone|centralized|fedavg|fedprox|fedavgm|fedgen|fediod"
@@ -60,13 +60,6 @@ NO_CONF = {"fediod.confidence": 0.0}
 NO_UNIQUE = {"fediod.uniqueness": 0.0}
 PLAIN = {**NO_CONF, **NO_UNIQUE}
 
-FEDGEN = {
-    "noise": 64, "hidden": 512, "generator_batch_size": 32, "generator_lr": 3e-4, "generator_weight_decay": 1e-2,
-    "diversity": 1.0, "generative_alpha": 10.0, "generative_beta": 10.0, "decay": 0.98,
-}  # fmt: skip
-
-FEDGEN_CPU = {"generative_alpha": 1.0, "generative_beta": 1.0}
-
 MANY = "table=table5|figure4"
 """Tables for which the cpu profile, too, has twenty clients and all samples: votes and private training need them."""
 PRIVATE = "table=table5 private=yes row=fedkd|fediod"
@@ -110,29 +103,28 @@ SETTINGS = (
       for name in AVERAGING),
     *(Setting(f"{name}.participation", 0.4, "code", "FedDF's text; its commands say 0.1; the paper is silent", smoke=0.5)
       for name in AVERAGING),
-    Setting("fedprox.mu", 0.01, "assumed", "FedProx's authors tune it; the paper is silent"),
-    Setting("fedavgm.server_momentum", 0.9, "assumed", "Hsu et al. 2019; the paper is silent"),
+    *as_class("fedprox", "mu"),
+    *as_class("fedavgm", "server_momentum"),
     Setting("fedavgm.server_lr", 1.0, "assumed",
             "Hsu et al. 2019; the paper is silent; cpu: of 0.1, 0.3 and 1 the best on held-out samples, seed 7",
             cpu={"dataset=cifar100": 1.0, "": 0.1}),
-    *(Setting(f"fedgen.{name}", value, "code", "FedGEN's code; its set-up here is unknown", cpu=FEDGEN_CPU.get(name))
-      for name, value in FEDGEN.items()),
+    *(Setting(f"fedgen.generative_{name}", 10.0, "code", "FedGEN's code; its set-up here is unknown", cpu=1.0)
+      for name in ("alpha", "beta")),
+    *as_class(
+        "fedgen",
+        "noise hidden generator_batch_size generator_lr generator_weight_decay diversity decay",
+    ),
     Setting("fedgen.generator_steps", 50, "code", "FedGEN's code, for MNIST-like data; its set-up here is unknown", smoke=5),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),
-    Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code"),
-    Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
-    Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
+    *as_class("feddf", "distillation_batch_size distillation_lr clip_norm may_keep_average"),
     Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10, gpu=50),
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=10, gpu=100),
-    Setting("feddf.may_keep_average", False, "code", "FedDF's code keeps distilled weights alone"),
     Setting("feddf.augmented", False, "assumed", "FedDF's code augments public images; here they are as they are", released=True),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2, gpu=3),
     Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100, gpu=1_000),
-    Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),
-    Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code"),
-    Setting("fedmd.digest_lr", 1e-3, "code", "FedMD's code"),
+    *as_class("fedmd", "digest_epochs digest_batch_size digest_lr"),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=1, gpu=1),
-    Setting("fedkd.multi_round", False, "assumed", "FedKD's mode in the table is unknown; its one-shot mode here"),
+    *as_class("fedkd", "multi_round"),
     Setting("server.optimizer", "adam", "code", "FedKD's code; also for FedMD's central model, which the paper leaves open"),
     Setting("server.lr", 1e-3, "code", "FedKD's code, constant"),
     Setting("server.batch_size", 512, "code", "FedKD's code", cpu={PRIVATE: 32, "": 128}, smoke=32),
@@ -145,7 +137,7 @@ SETTINGS = (
             released={"dataset=cifar10": 500, "alpha=0.1": 300, "": 800}, gpu=5),
     Setting("fediod.steps", 0, "code", "as many in an epoch as the largest client has batches", smoke=4),
     Setting("fediod.batch_size", 64, "paper", "appendix", cpu=32, smoke=16),
-    Setting("fediod.latent", 100, "paper", "CIFAR section"),
+    *as_class("fediod", "latent generator_beta logarithmic printed_mimic gan_weights"),
     Setting("fediod.width", 64, "code", "2,026,051 parameters of G", cpu=32, smoke=8),
     Setting("fediod.discriminator_width", 128, "code", "531,328 parameters of D_k", cpu=32, smoke=8),
     Setting("fediod.second_upsampling", "nearest", "paper", "appendix: as Fang et al. 2021", released="bilinear"),
@@ -154,14 +146,9 @@ SETTINGS = (
     Setting("fediod.final_lr", 0.0, "paper", "appendix", released=1e-5),
     Setting("fediod.generator_lr", 1e-3, "paper", "appendix, also for D_k", released=1e-4,
             cpu={"protocol=released": 1e-4, "": 2e-3}),
-    Setting("fediod.generator_beta", 0.5, "code", "also usual for GANs; the text gives none"),
     Setting("fediod.augment_own", False, "assumed", "Algorithm 1 names no augmentation", released=True),
-    Setting("fediod.logarithmic", True, "code",
-            "the text says classical adversarial; Eq. 2 is printed without logarithms (row fediod-printed)"),
     Setting("fediod.weights", "eq8", "paper", "Eq. 8", released="class-count"),
     Setting("fediod.temperature", 0.0, "paper", "0 stands for infinity: the limit of Eq. 6, for which Eq. 10 prints at least 2C times more", released=10_001.0),
-    Setting("fediod.printed_mimic", False, "paper", "Eq. 6; the row fediod-eq10 has Eq. 10 as printed"),
-    Setting("fediod.gan_weights", "size", "paper", "Eq. 2"),
     Setting("fediod.gan", 1.0, "paper", "Eq. 11; the cross-entropy is summed over patches, as in the code",
             released={"dataset=cifar100 alpha=0.1": 0.6, "": 1.0}),
     Setting("fediod.mimic", 1.0, "paper", "Eq. 11; in the few steps of the cpu profile 0.1 and 1 drive G to adversarial "

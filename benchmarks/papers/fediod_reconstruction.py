@@ -14,7 +14,7 @@ from benchmarks.papers.fedad_reconstruction import (
     ZERO_FILLED,
 )
 from benchmarks.papers.fediod_segmentation import SEEDED
-from benchmarks.tables.spec import Row, Setting, Table
+from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 ROUNDS = "method=fedavg|fl-mrcm"
 
@@ -37,15 +37,10 @@ SETTINGS = (
     Setting("server.batch_size", 16, "assumed", "the same", smoke=8),
     Setting("server.epochs", 5, "assumed", "the same", cpu=60, smoke=10, gpu=2),
     Setting("fedad.one_shot", True, "assumed", "the same"),
-    Setting("fedad.bounds", True, "assumed", "the same"),
-    Setting("fedad.upper", True, "assumed", "the same"),
-    Setting("fedad.ensemble", "weighted", "assumed", "the same: Eq. 13"),
-    Setting("fedad.dropped", 0, "assumed", "the same"),
-    Setting("fedad.rho", 10.0, "assumed", "the same: Eq. 8"),
-    Setting("fedad.threshold", 0.5, "assumed", "the same: b of Eq. 8"),
-    Setting("fedad.bound_scale", "printed", "assumed", "the same: Eq. 7 and 9 with 1/HW"),
-    Setting("fedad.second_order", True, "assumed", "the same; of no effect on a non-local block's attention"),
-    Setting("fedad.quantised", False, "assumed", "the same: float32"),
+    *as_class(
+        "fedad",
+        "bounds upper ensemble dropped rho threshold bound_scale second_order quantised",
+    ),
     Setting("fediod-reconstruction.generator", "resnet-generator", "paper", "appendix: as for brain tumours",
             cpu="resnet-generator-narrow", smoke="resnet-generator-narrow"),
     Setting("fediod-reconstruction.discriminator_width", 64, "code", "the same", cpu=32, smoke=8),
@@ -57,27 +52,15 @@ SETTINGS = (
     Setting("fediod-reconstruction.batch_size", 2, "assumed", "as for brain tumours", cpu=4, smoke=4),
     Setting("fediod-reconstruction.steps", 0, "assumed", "as many as the largest client has batches", cpu=48, smoke=3),
     Setting("fediod-reconstruction.generator_lr", 1e-4, "paper", "appendix: Adam, constant", cpu=2e-3, smoke=2e-3),
-    Setting("fediod-reconstruction.generator_beta", 0.5, "assumed", "as for brain tumours: pix2pix"),
-    Setting("fediod-reconstruction.gan_weights", "size", "paper", "Eq. 2"),
-    Setting("fediod-reconstruction.generator_scale", 1.0, "paper", "Eq. 11 has no weights"),
-    Setting("fediod-reconstruction.discriminator_scale", 1.0, "paper", "the same"),
-    Setting("fediod-reconstruction.judges", "all", "paper", "Algorithm 1: every D_k judges every image"),
-    Setting("fediod-reconstruction.samples", 0, "assumed", "generated images to keep; none are looked at"),
-    Setting("fediod-reconstruction.decay_epochs", 0, "paper", "constant"),
+    *as_class(
+        "fediod-reconstruction",
+        "generator_beta gan_weights generator_scale discriminator_scale judges samples "
+        "decay_epochs student_beta weight_decay amsgrad warmup_epochs weights temperature "
+        "printed_mimic distillation supervised confidence uniqueness",
+    ),
     Setting("fediod-reconstruction.lr", 1e-4, "paper", "appendix", cpu=2e-3, smoke=5e-3),
-    Setting("fediod-reconstruction.student_beta", 0.9, "paper", "Adam"),
-    Setting("fediod-reconstruction.weight_decay", 0.0, "paper", "none is named"),
-    Setting("fediod-reconstruction.amsgrad", False, "paper", "Adam"),
-    Setting("fediod-reconstruction.warmup_epochs", 0, "assumed", "none is named; nuclei have 100 epochs"),
     Setting("fediod-reconstruction.epochs", 100, "paper", "appendix", cpu=16, smoke=3, gpu=5),
     Setting("fediod-reconstruction.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles", cpu=1e-3, smoke=1e-3),
-    Setting("fediod-reconstruction.weights", "eq8", "paper", "Eq. 8"),
-    Setting("fediod-reconstruction.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity"),
-    Setting("fediod-reconstruction.printed_mimic", True, "paper", "Eq. 10 as printed: pixels are no classes, of which Eq. 6 is"),
-    Setting("fediod-reconstruction.distillation", 1.0, "paper", "Eq. 10"),
-    Setting("fediod-reconstruction.supervised", 0.0, "paper", "a foreground is no target"),
-    Setting("fediod-reconstruction.confidence", 0.0, "assumed", "L_conf is of classes"),
-    Setting("fediod-reconstruction.uniqueness", 0.0, "assumed", "L_unique is of classes"),
 )  # fmt: skip
 
 NOTES = (

@@ -4,7 +4,7 @@ Values marked `code` are those of its author's segmentation code (lsl001006/brat
 asyndgan), or of AsynDGAN's (tommy-qichang/AsynDGAN).
 """
 
-from benchmarks.tables.spec import Row, Setting, Table
+from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 TUMOUR = "table=table2|figure5|figure8b"
 SEVERAL = "table=table4|table8|figure3"
@@ -101,10 +101,8 @@ SETTINGS = (
               "distances by the features of reduced profiles are some hundred times as large", cpu=0.02, smoke=0.02) for name in GAN),
     *(Setting(f"{name}.samples", {"table=figure6": 1, "": 0}, "assumed", "an image of each client's first label map, for Figure 6")
       for name in GAN),
-    *(Setting(f"{name}.generator_beta", 0.5, "code", "pix2pix") for name in GAN),
-    Setting("asyndgan.gan_weights", "one", "code", "every client alike"),
-    Setting("asyndgan.generator_scale", 0.1, "code", ""),
-    Setting("asyndgan.discriminator_scale", 0.05, "code", ""),
+    *as_class("asyndgan", "generator_beta gan_weights generator_scale discriminator_scale"),
+    *as_class("fediod-segmentation", "generator_beta"),
     Setting("fediod-segmentation.gan_weights", "size", "paper", "Eq. 2", released="one"),
     Setting("fediod-segmentation.generator_scale", 1.0, "paper", "Eq. 11 has no weights", released=0.1),
     Setting("fediod-segmentation.discriminator_scale", 1.0, "paper", "the same", released=0.05),

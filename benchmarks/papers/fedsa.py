@@ -5,7 +5,7 @@ comparator's. The paper names no optimiser, no number of rounds and no budget of
 """
 
 from benchmarks.papers import fedsa_trial
-from benchmarks.tables.spec import Paper, Row, Setting, Table
+from benchmarks.tables.spec import Paper, Row, Setting, Table, as_class
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
 STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")
@@ -158,7 +158,6 @@ SETTINGS = (
              "Adam's usual one; the released script's 0.1. Less at cpu where teachers know less than the target network, and for "
              "FedSA, whose decoder alone adapts: see the notes",
              {"cpu": {RELEASED: 0.1, DENSE: 1e-3, f"{CIFAR10} method=fedavg-plus|fedprox-plus": 1e-3, "": 1e-4}, "released": 0.1}),
-            ("local_batch_size", 64, "code", "private images in a step of a local student", {}),
             ("weak_epochs", 10, "code", "on the probe set before a selection; FedAvg+ and FedProx+: before the first round",
              {"cpu": {DENSE: 50, "fraction=0.01": 20, "fraction=0.05": 4, "fraction=1.00": 1, "": 2},
               "smoke": {"fraction=1.00": 1, "": 5},
@@ -180,25 +179,24 @@ SETTINGS = (
     ),
     Setting("fedsa.selection_gap", 10, "code", "E_g", cpu={f"{CIFAR10} fraction=1.00": 2, CIFAR10: 1, "fraction=1.00": 4, "": 2}, smoke=1, gpu=1),
     Setting("fedsa.selected", 3, "paper", "K, section 4.2", released=2),
-    Setting("fedsa.selection", "sampled", "paper", "Eq. 3, with replacement"),
-    Setting("fedsa.weighting", "equal", "paper", "Eq. 5"),
+    *as_class("fedsa", "local_batch_size selection weighting"),
     Setting("fedsa.saliency", "input-gradient", "paper", "Eq. 1; magnitudes (assumed)", released="grad-cam"),
     Setting("fedsa.transferability", "eq2", "paper", "Eq. 2 as printed, its M included", released="released"),
     Setting("fedsa.saliency_samples", 0, "paper", "M of Eq. 2: the whole probe set (0), or its first images", cpu=1000, gpu=1_000),
     Setting("fedsa.retrain", True, "paper", "Algorithm 1, line 4", released=False),
-    Setting("fedprox-plus.mu", 0.01, "assumed", "FedProx's authors tune it"),
+    *as_class("fedavg-plus", "local_batch_size"),
+    *as_class("fedprox-plus", "local_batch_size mu"),
     Setting("fedmd-plus.rounds", 20, "code", "FedMD's code", cpu=6, smoke=2, gpu=2),
     Setting("fedmd-plus.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100, gpu=1_000),
     Setting("fedmd-plus.revisit_epochs", 4, "code", "FedMD's code",
             cpu={"fraction=0.01": 20, "fraction=0.05": 4, "fraction=1.00": 1, "": 2},
             smoke={"fraction=1.00": 1, "": 7}, gpu={"fraction=0.01": 20, "fraction=0.05": 8, "fraction=1.00": 1, "": 4}),
-    Setting("fedmd-plus.digest_epochs", 1, "code", "FedMD's code"),
-    Setting("fedmd-plus.digest_lr", 1e-3, "code", "FedMD's code"),
+    *as_class("fedmd-plus", "digest_epochs digest_lr"),
     Setting("fedmd-plus.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32),
     Setting("pseudo-label.steps", 10_000, "assumed",
             "no budget is given; at cpu and 10 % as many images, labelled or not, as Scratch",
             cpu={DENSE: 100, "": 300}, smoke=60, gpu=80),
-    Setting("pseudo-label.unlabelled_weight", 3.0, "code", "Lee 2013, alpha_f"),
+    *as_class("pseudo-label", "unlabelled_weight"),
     Setting("pseudo-label.interval", 500, "assumed", "steps between two snapshots", cpu=100, smoke=60, gpu=80),
     Setting("pseudo-label.unlabelled_batch_size", 256, "code", "Lee 2013", cpu=128, smoke=32),
     Setting("pseudo-label.ramp_start", 1_000, "assumed", "T_1; T_2 is six times that", cpu={DENSE: 10, "": 30}, smoke=6, gpu=8),
@@ -206,23 +204,12 @@ SETTINGS = (
     Setting("noisy-student.steps", 10_000, "assumed", "of each of four networks; no budget is given",
             cpu={DENSE: 50, "": 150}, smoke=25, gpu=40),
     Setting("noisy-student.ratio", 5, "code", "released script for SVHN", cpu=2, smoke=1, gpu=2),
-    *(Setting(f"noisy-student.{name}", value, source, where) for name, value, source, where in (
-        ("iterations", 3, "code", "Xie et al. 2020"), ("soft", True, "code", "Xie et al. 2020: soft pseudo-labels"),
-        ("threshold", 0.3, "code", "Xie et al. 2020"), ("operations", 2, "code", "Xie et al. 2020"),
-        ("magnitude", 5.0, "code", "released script for SVHN"), ("dropout", 0.5, "code", "Xie et al. 2020"),
-        ("per_class", 0, "assumed", "as many of each class as there are unlabelled images, by the number of classes"),
-    )),
-    *(Setting(f"fixmatch.{name}", value, "code", where) for name, value, where in (
-        ("threshold", 0.95, "Sohn et al. 2020"), ("unlabelled_weight", 1.0, "Sohn et al. 2020"), ("lr", 0.03, "Sohn et al. 2020"),
-        ("momentum", 0.9, "Sohn et al. 2020"), ("operations", 2, "kekmodel's"), ("magnitude", 10.0, "kekmodel's"),
-        ("cutout", 0.5, "kekmodel's"),
-    )),
-    *(Setting(f"meta-pseudo-labels.{name}", value, source, where) for name, value, source, where in (
-        ("lr", 0.05, "code", "kekmodel's"), ("momentum", 0.9, "code", "kekmodel's"), ("weight_decay", 5e-4, "code", "kekmodel's"),
-        ("temperature", 0.7, "code", "kekmodel's"), ("threshold", 0.6, "code", "kekmodel's"),
-        ("operations", 2, "code", "kekmodel's"),
-        ("magnitude", 10.0, "assumed", "kekmodel's 16 is past the end of the scale"), ("cutout", 0.5, "code", "kekmodel's"),
-    )),
+    *as_class("noisy-student", "iterations soft threshold operations magnitude dropout per_class"),
+    *as_class("fixmatch", "threshold unlabelled_weight lr momentum operations magnitude cutout"),
+    *as_class(
+        "meta-pseudo-labels",
+        "lr momentum weight_decay temperature threshold operations magnitude cutout",
+    ),
     Setting("fixmatch.steps", 2**20, "code", "FixMatch's own, with which it reaches more than FedSA's Table 1 prints",
             cpu=240, smoke=60, gpu=60),
     Setting("fixmatch.interval", 1_024, "code", "", cpu=120, smoke=60, gpu=60),
@@ -243,8 +230,7 @@ SETTINGS = (
             cpu={"fraction=0.01": 30, "fraction=0.05": 6, "": 3}, smoke=1, gpu={"fraction=0.01": 20, "fraction=0.05": 8, "": 2}),
     Setting("meta-pseudo-labels.finetune_lr", 3e-5, "code", "kekmodel's; higher where epochs are few", cpu=1e-3, smoke=1e-3),
     Setting("meta-pseudo-labels.finetune_batch_size", 512, "code", "kekmodel's", cpu=64, smoke=16),
-    Setting("transfer.teacher", 0, "assumed", "drawn at random; the paper does not say which"),
-    Setting("transfer.frozen", False, "paper", "Table 3 freezes, Table 1 does not"),
+    *as_class("transfer", "teacher frozen"),
     Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
     Setting("evaluation.looks", 20, "assumed", "of a training's epochs or a fit's rounds, evenly spread: whether they had settled",
             released=0),

@@ -3,7 +3,7 @@
 What `cpu` has as rates are the winners of the league's tables of trials.
 """
 
-from benchmarks.tables.spec import HELD_OUT, Row, Setting
+from benchmarks.tables.spec import HELD_OUT, Row, Setting, as_class
 
 IN_DOMAIN, OUT_OF_DOMAIN = "public=in", "public=out"
 WITHOUT = (IN_DOMAIN, OUT_OF_DOMAIN)
@@ -121,8 +121,8 @@ SETTINGS = (
         )
     ),
     Setting("fedgen.generator_steps", 50, "assumed", "in a round; FedGEN's code", smoke=5),
-    Setting("fedprox.mu", 0.01, "assumed", "FedProx's authors tune it"),
-    Setting("fedavgm.server_momentum", 0.9, "assumed", "Hsu et al. 2019"),
+    *as_class("fedprox", "mu"),
+    *as_class("fedavgm", "server_momentum"),
     Setting("fedavgm.server_lr", 0.1, "assumed", "at 1 ten updates add up; chosen in FedIOD's trial on held-out digits"),
     *(
         Setting(f"fedgen.generative_{name}", 1.0, "assumed", "FedGEN's code has 10, which leaves it at chance in FedIOD's trial")
@@ -132,8 +132,7 @@ SETTINGS = (
     Setting("feddf.distillation_lr", 1e-3, "assumed", "FedDF's code; its trials are of the rate of its family's local training"),
     Setting("feddf.evaluation_interval", 100, "assumed", "FedDF's code", cpu=25, smoke=4),
     Setting("feddf.patience", 1_000, "assumed", "steps without a gain: never, for all have the same budget", cpu=50, smoke=8),
-    Setting("feddf.may_keep_average", False, "code", "FedDF's code keeps distilled weights alone"),
-    Setting("feddf.augmented", False, "assumed", "FedDF's code augments public images; here they are as they are"),
+    *as_class("feddf", "may_keep_average augmented"),
     Setting("fedmd.rounds", 20, "assumed", "as many as the budget allows"),
     Setting("fedmd.public_samples", 5_000, "assumed", "FedMD's code", cpu=1_000, smoke=100),
     Setting("fedmd.digest_lr", 1e-3, "assumed", TRIED, cpu={MNIST: 1e-2, "": 1e-3}),

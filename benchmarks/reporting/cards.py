@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from benchmarks.tables import registry
+from benchmarks.tables.defaults import settled
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Mechanism, Paper, Setting, Table
 from reports.tables.markup import escaped, markdown_table
@@ -81,7 +82,7 @@ def markdown(
     ]
     lines += [""] if overrides else []
     rows = []
-    for setting in settings_of(paper, table, methods):
+    for setting in map(settled, settings_of(paper, table, methods)):
         here = overrides.get(setting.name, setting.value(profile, protocol))
         shown = escaped(_show_value(here, "; "))
         mark = f"**{shown}**" if here != setting.paper else "same"
@@ -132,7 +133,7 @@ def terminal(paper: Paper, shown: Table, profile: str, protocol: str) -> RichTab
     table = RichTable(title=title, title_justify="left", padding=(0, 1))
     for heading in ("setting", "paper", profile, "source", "where"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("setting", "source"))
-    for setting in paper.settings_of(shown):
+    for setting in map(settled, paper.settings_of(shown)):
         here = setting.value(profile, protocol)
         table.add_row(
             setting.name,

@@ -30,6 +30,8 @@ class Plan:
     bytes_up: Counter[str] = field(default_factory=Counter)
     """Bytes that one run of each method sends, by method: the largest over columns."""
     bytes_down: Counter[str] = field(default_factory=Counter)
+    sent: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Bytes of one run, both ways, by row and column; of one table alone."""
     bytes_sent: int = 0
     """Of the distinct fits of all cells, both ways."""
     data: dict[str, str] = field(default_factory=dict)
@@ -161,6 +163,7 @@ def make_plan(
     for cell in cells:
         report(cell)
         planned = follower.follow(cell)
+        own.sent[cell.row, cell.column] = planned.bytes_up + planned.bytes_down
         for plan in (own, *sums):
             plan.note_data(cell)
             plan.add(planned, follower.stages)

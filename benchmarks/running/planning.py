@@ -156,6 +156,7 @@ def print_plan(
         up, down = plan.bytes_up[method], plan.bytes_down[method]
         wire.add_row(escape(method), f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
     console.print(wire)
+    _print_bandwidth(console, bandwidth.beside_print(name, table, plan.sent))
     console.print(
         f"training samples: {plan.work.training_samples:,}; predictions:"
         f" {plan.work.predicted_samples:,}; {plan.work.flops:.3g} FLOPs"
@@ -186,6 +187,18 @@ def print_plan(
         )
     if profile in ON_CUDA:
         _print_weights(console, cells)
+
+
+def _print_bandwidth(console: Console, lines: Sequence[tuple[str, str, float, float]]) -> None:
+    """Bandwidth of one run beside print, where print has it."""
+    if not lines:
+        return
+    drawn = RichTable(title="Bandwidth of one run in GB, all clients and both ways")
+    for number, heading in enumerate(("row", "column", "here", "in print")):
+        drawn.add_column(heading, justify="right" if number > 1 else "left")
+    for row, column, here, printed in lines:
+        drawn.add_row(row, column, f"{here:,.2f}", f"{printed:,.2f}")
+    console.print(drawn)
 
 
 def print_rows(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tables import registry
+from benchmarks.tables.defaults import filled
 from benchmarks.tables.selection import Selection, matches, table_rows, wanted_values
 from benchmarks.tables.spec import HELD_OUT, Paper, Row, Scalar, SpecError, Table
 from datasets import catalogue
@@ -363,9 +364,11 @@ def _config_of(
         for name, value in selection.overrides
         if _may_set(name, row, config, named=not lineage)
     }
+    measure = registry.find_measure(table.measure)
+    config = filled(config, {entry.name, *lineage, *measure.methods(config)})
     if lineage:
         config = _fields_set(config, entry, lineage)
-    if registry.find_measure(table.measure).extractor:
+    if measure.extractor:
         embedded = selection.profile == "smoke"
         config["evaluation.extractor"] = weight_files.default_extractor(embedded)
     return config

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.tables import registry
-from benchmarks.tables.spec import UNLISTED, Paper, Row, Scalar, SpecError, Table
+from benchmarks.tables.spec import AS_CLASS, UNLISTED, Paper, Row, Scalar, SpecError, Table
 from federation.execution import DEFAULT, Execution
 from results.files import digest
 from results.names import near, printable
@@ -80,7 +80,9 @@ def _known_values(paper: Paper) -> dict[str, list[Any]]:
     for setting in paper.every_setting:
         for value in setting.values:
             several = value.values() if isinstance(value, Mapping) else [value]
-            known.setdefault(setting.name, []).extend(v for v in several if v is not None)
+            known.setdefault(setting.name, []).extend(
+                v for v in several if v not in (None, AS_CLASS)
+            )
     for table in paper.tables:
         for row in (*table.rows, *table.offered):
             for name, value in row.config.items():

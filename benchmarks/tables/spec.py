@@ -50,7 +50,9 @@ PROFILES = ("smoke", "cpu", "gpu", "paper")
 ON_CUDA = PROFILES[2:]
 """Those with the paper's networks, which run on CUDA and are planned with the official data."""
 PROTOCOLS = ("paper", "released")
-SOURCES = ("paper", "code", "assumed")
+SOURCES = ("paper", "code", "assumed", "class")
+AS_CLASS = "as its class has it"
+"""Stands in a setting for the default of the method's field, whose docstring is its source."""
 
 
 def usual_device(profile: str) -> str:
@@ -79,7 +81,7 @@ class Setting:
     """Dotted: `local.epochs`; `dlad.temperature` sets the field of the method `dlad`."""
     paper: Value
     source: str
-    """`paper`, `code` (the authors' release) or `assumed`."""
+    """`paper`, `code` (the authors' release), `assumed`, or `class` (the method's docstring)."""
     where: str
     """Section, or the reason of an assumption."""
     cpu: Value | None = None
@@ -115,6 +117,11 @@ class Setting:
     def is_reduced(self, profile: str) -> bool:
         """Whether the profile departs from the paper's value."""
         return profile != "paper" and self.value(profile, "paper") != self.paper
+
+
+def as_class(method: str, names: str) -> tuple[Setting, ...]:
+    """Settings of a method, named in a row, that are as its class has them."""
+    return tuple(Setting(f"{method}.{name}", AS_CLASS, "class", "") for name in names.split())
 
 
 def _fits(column: Mapping[str, Any], pair: str) -> bool:

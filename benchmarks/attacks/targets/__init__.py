@@ -8,7 +8,7 @@ from typing import Any
 
 SHARING = "fedavg"
 """The method whose clients share gradients or updates, not answers: these are attacked as they are
-(`benchmarks.attacks.attack`), without a file here."""
+(`benchmarks.attacks.messages`), without a file here."""
 
 
 def names() -> tuple[str, ...]:

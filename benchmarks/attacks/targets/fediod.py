@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.measures.reconstruction import double
+from benchmarks.attacks.reconstruction import double
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from federation.client import Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.measures.reconstruction import double
+from benchmarks.attacks.reconstruction import double
 from federation.client import Client
 from federation.federation import Federation
 from federation.training.inputs import unit_range

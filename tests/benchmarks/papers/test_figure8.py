@@ -175,11 +175,10 @@ def test_its_picture_is_written(finished):
     assert (finished / "smoke" / "fediod" / "figure8.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_plan_has_the_runs_of_one_panel_the_bytes_of_the_other_and_the_time_on_a_link(command):
+def test_plan_has_the_runs_of_one_panel_and_the_time_on_a_link(command):
     done = command("benchmarks", "plan", "fediod/figure8", "--profile", "smoke", "--link", "1")
     assert done.returncode == 0, done.stderr
     assert re.search(
         r"fedavg\s*│ 1,917,600 │ 1,917,600 │ 15\.3 s\s*│ 15\.3 s", done.stdout
     )  # 8 bits in a byte
     assert "panel=brats2018 is not measured" in done.stdout
-    assert "every generated image to every client, 400 epochs" in done.stdout

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.measures.reconstruction import RECOVERED, Attack, reconstructions
+from benchmarks.attacks.reconstruction import RECOVERED, Attack, reconstructions
 from benchmarks.running.execute import prepare_device
 from datasets import catalogue
 from datasets.catalogue import ResolvedData

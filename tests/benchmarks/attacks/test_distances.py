@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.measures import image_distances, leakage
+from benchmarks.attacks import distances
+from benchmarks.measures import leakage
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
@@ -148,7 +149,7 @@ def drawn(sizes, count, images, attack=0):
         clients=[client(k, size) for k, size in enumerate(sizes)],
         streams=SimpleNamespace(seeds=Seeds(attack=attack)),
     )
-    return [found.index for found in image_distances.drawn_clients(federation, count, images)]
+    return [found.index for found in distances.drawn_clients(federation, count, images)]
 
 
 def test_clients_are_drawn_by_the_attacks_seed_among_those_with_twice_the_images():
@@ -181,7 +182,7 @@ def test_a_method_that_has_nothing_to_compare_is_named(source, method, samples, 
         "evaluation.extractor": "efficientnet-lite0",
     }
     with pytest.raises(ValueError, match=why):
-        image_distances.measure(config, SimpleNamespace(device="meta"), method, samples)
+        distances.measure(config, SimpleNamespace(device="meta"), method, samples)
 
 
 @pytest.mark.parametrize(
@@ -202,14 +203,14 @@ def test_what_an_attack_cannot_be_is_refused_before_anything_runs(name, wrong, t
 def test_a_few_grey_images_are_likened_by_psnr_and_larger_ones_by_ssim_too():
     truth = torch.full((3, 1, 11, 11), 0.5)
     images = truth + torch.tensor([0.1, 0.01, 0.001])[:, None, None, None]
-    found = image_distances.likeness(images, truth)
+    found = distances.likeness(images, truth)
     assert found["psnr"] == pytest.approx(40, abs=0.01)  # the median of 20, 40 and 60
     assert 0.9 < found["ssim"] <= 1
-    assert set(image_distances.likeness(images[..., :8, :8], truth[..., :8, :8])) == {"psnr"}
+    assert set(distances.likeness(images[..., :8, :8], truth[..., :8, :8])) == {"psnr"}
 
 
 def test_without_an_attack_a_server_has_the_nearest_image_of_those_it_knows():
     black, grey, white = torch.zeros(1, 2, 2), torch.full((1, 2, 2), 0.5), torch.ones(1, 2, 2)
     images = torch.stack([grey + 0.1, white - 0.1])
-    found = image_distances.nearest(images, torch.stack([black, white, grey]))
+    found = distances.nearest(images, torch.stack([black, white, grey]))
     assert found.equal(torch.stack([grey, white]))

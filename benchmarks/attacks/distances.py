@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import torch
 from torch import Tensor
 
-from benchmarks.measures.reconstruction import KINDS, Attack, Kind, reconstructions
+from benchmarks.attacks.reconstruction import KINDS, Attack, Kind, reconstructions
 from benchmarks.scenarios.configuration import EvaluationSettings, NetworkSettings, read_section
 from benchmarks.tables.measure import Config
 from federation.client import Client, Shard

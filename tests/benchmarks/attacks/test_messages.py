@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.attacks import answers, attack, targets
+from benchmarks.attacks import answers, messages, reconstruction, targets
+from benchmarks.attacks.reconstruction import Attack, attack_message, to_units
 from benchmarks.attacks.targets import fediod, fedkd
-from benchmarks.measures import reconstruction
-from benchmarks.measures.reconstruction import Attack, attack_message, to_units
 from datasets import catalogue
 from federation.training.inputs import Normalisation, unit_range
 from methods.fediod import FedIOD
@@ -134,11 +133,11 @@ def refused(command, tmp_path, options, why):
 
 
 def test_what_the_data_do_not_have_is_said_before_a_worker_starts(monkeypatch):
-    monkeypatch.setattr(attack, "in_processes", lambda *arguments: pytest.fail("a worker"))
+    monkeypatch.setattr(messages, "in_processes", lambda *arguments: pytest.fail("a worker"))
     digits = catalogue.resolve("digits")
-    too_many = attack.Case(digits, "lenet-sigmoid", Attack(), 1_000_000)
+    too_many = messages.Case(digits, "lenet-sigmoid", Attack(), 1_000_000)
     with pytest.raises(ValueError, match="more than the 1437"):
-        attack.run(too_many, 2, lambda: None)
+        messages.run(too_many, 2, lambda: None)
 
 
 OF_SHARES = {
@@ -356,11 +355,11 @@ def test_the_step_whose_answers_are_attacked_is_by_the_methods_own_loss(printed)
 def test_files_of_different_cases_have_different_names():
     data = catalogue.resolve("digits")
     cases = [
-        attack.Case(data, "lenet-sigmoid", Attack(restarts=n), images=2, seed=seed)
+        messages.Case(data, "lenet-sigmoid", Attack(restarts=n), images=2, seed=seed)
         for n in (1, 2)
         for seed in (0, 1)
     ]
     assert len({case.stem for case in cases}) == 4
     assert np.array_equal(
-        *(attack.private_images(cases[0], attack.Seeds(attack=0))[0] for _ in range(2))
+        *(messages.private_images(cases[0], messages.Seeds(attack=0))[0] for _ in range(2))
     )

@@ -1,1 +1,0 @@
-"""The bytes of papers' tables from first principles."""
