@@ -1,11 +1,7 @@
-"""`python -m reports`: the page of all tables and their pictures, the regression report, the
-history of a cell, and computing results again.
-"""
+"""`python -m reports`: the page of all tables and their pictures, and the regression report."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +9,8 @@ import typer
 
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
-from results.command_line import NUMBER, WHOLE, Commands, check_columns, number, path, run, whole
+from results.command_line import NUMBER, Commands, check_columns, number, path, run
 from results.files import COMMITTED, RUNS, ResultsError, check_apart, check_output, write_atomic
-from results.sourcecode import ROOT
 from results.version import suite_version
 
 app = typer.Typer(
@@ -249,86 +244,6 @@ def compare_sets(
         write_atomic(csv, summaries.csv_text(differences))
     typer.echo(summary)
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
-
-
-@app.command("history")
-def cell_history(
-    tables: Annotated[
-        list[Path],
-        typer.Argument(
-            parser=path,
-            metavar="PATH...",
-            help="a table's CSV in a git repository; or several of them, to be put in a row",
-        ),
-    ],
-    row: Annotated[str, typer.Option(help="the cell's row, as the CSV has it")],
-    column: Annotated[
-        str,
-        typer.Option(
-            metavar='"KEY=VALUE ..."', help="the cell's column; empty for a table that has none"
-        ),
-    ] = "",
-    metric: Annotated[str | None, typer.Option(help="needed where the cell has several")] = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            parser=path, metavar="PNG", help="the picture; the numbers go beside it as CSV"
-        ),
-    ] = Path("history.png"),
-) -> None:
-    """Draw one cell over the committed versions of its table, or over several files; exit code 2 if
-    there is no such cell.
-    """
-    from reports.comparing import history
-
-    if metric == "":
-        raise ResultsError("--metric is empty: name a metric of the cell, or leave it out")
-    versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
-    cell = history.cell_history(versions, row, column, metric or "")
-    if output.suffix != ".png":
-        raise ResultsError(f"--output {output}: give a .png")
-    for suffix in (".png", ".svg", ".pdf", ".csv"):
-        check_output(output.with_suffix(suffix), tables)
-    history.write(cell, output)
-    history.show(cell)
-    for file in (output, output.with_suffix(".csv")):
-        typer.echo(f"wrote {file}")
-
-
-@app.command("verify")
-def verify_results(
-    results: Annotated[
-        Path,
-        typer.Argument(parser=path, metavar="PATH", help="a table's CSV, or a folder of results"),
-    ],
-    cells: Annotated[
-        int | None,
-        typer.Option(parser=whole(1), metavar=WHOLE, help="how many cells to compute again"),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(parser=whole(0), metavar=WHOLE, help="of the choice of cells")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(parser=whole(1), metavar=WHOLE, help="worker processes")
-    ] = None,
-    plugin: Annotated[
-        list[Path] | None,
-        typer.Option(parser=path, metavar="FILE", help="a file with one of the rows; repeatable"),
-    ] = None,
-) -> None:
-    """Compute a random sample of cells again; exit code 0 if all match, 1 if one does not, 2 if
-    none could be checked.
-
-    The same as `python -m benchmarks verify`.
-    """
-    chosen = {"--cells": cells, "--seed": seed, "--jobs": jobs}
-    options = [
-        text for name, value in chosen.items() if value is not None for text in (name, str(value))
-    ]
-    options += [text for file in plugin or [] for text in ("--plugin", str(file.resolve()))]
-    # A process of its own, for what computes lies on a floor above this one.
-    command = [sys.executable, "-m", "benchmarks", "verify", str(results.resolve()), *options]
-    raise typer.Exit(subprocess.run(command, cwd=ROOT, check=False).returncode)
 
 
 if __name__ == "__main__":

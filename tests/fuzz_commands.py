@@ -125,7 +125,6 @@ class World:
     def base(self, module: str, command: str) -> list[str]:
         """Arguments with which a command does what it is for, in little time."""
         results = ["--results", str(self.folder / "results")]
-        table = str(self.filled / "smoke" / "dlad" / "table2.csv")
         row = [
             "--only",
             "dataset=mnist",
@@ -155,10 +154,6 @@ class World:
             "draw": [str(self.filled), "--output", str(written / "drawn")],
             "gallery": [str(self.filled), "--output", str(written / "gallery.md")],
             "compare": [str(self.filled), str(self.filled)],
-            "history": [
-                *(table, table, "--row", "global-avg", "--output", str(written / "history.png")),
-                *("--column", "dataset=mnist distribution=niid1"),
-            ],
             "verify": [str(self.filled), "--within", "0"],
         }[command]
 

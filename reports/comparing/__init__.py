@@ -1,1 +1,1 @@
-"""Result sets beside each other: the regression report, history, speed."""
+"""Result sets beside each other: the regression report."""

@@ -1,13 +1,11 @@
 """`python -m reports compare` from the command line: exit codes, every output, the speed
-benchmarks, and `verify`.
+benchmarks.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -375,28 +373,6 @@ def test_what_pytest_benchmark_writes_is_read(base, tmp_path, command, monkeypat
     found = report(base, base, "--base-speed", path, "--new-speed", path)
     assert found.exit_code == 0
     assert "speed benchmarks: 1 same." in found.stdout
-
-
-def test_verify_runs_the_command_of_the_benchmarks_in_the_repository(tmp_path, monkeypatch):
-    seen = {}
-
-    def run(command, cwd, check):
-        seen.update(command=command, cwd=cwd)
-        return subprocess.CompletedProcess(command, 1)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["verify", "mine/table1.csv", "--cells", "2", "--seed", "7"])
-    assert done.exit_code == 1
-    assert seen["command"][:4] == [sys.executable, "-m", "benchmarks", "verify"]
-    assert seen["command"][4:] == [
-        str(tmp_path.resolve() / "mine" / "table1.csv"),
-        "--cells",
-        "2",
-        "--seed",
-        "7",
-    ]
-    assert seen["cwd"] == ROOT
 
 
 @pytest.mark.parametrize("option", ["--csv", "--output", "--junit", "--html"])
