@@ -93,7 +93,7 @@ def shared_command(shared_home):
 LONGEST_FIRST = (
     "docs/test_docs.py",
     "commands/test_reproduce.py",
-    "test_contract.py",
+    "contract/test_promises.py",
     "tests/test_devices.py",
     "running/test_dogfood.py",
     "papers/test_fediod_tables.py",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.contract.tape import Tape
 from federation.training import replay
+from federation.training.tape import Tape
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 

@@ -19,7 +19,6 @@ import torch
 
 from benchmarks.contract.changes import NEITHER, Halves, with_hidden_data, with_private_data
 from benchmarks.contract.process import Closed, EndedError, in_own_process
-from benchmarks.contract.tape import Tape
 from benchmarks.scenarios.assembly import Run, assemble
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import Parts
@@ -38,6 +37,7 @@ from federation.parts import stages
 from federation.seeds import Seeds
 from federation.training import replay
 from federation.training.execution import Execution
+from federation.training.tape import Tape
 from privacy.plan import RELEASED
 from results.sourcecode import ROOT, source_digest
 

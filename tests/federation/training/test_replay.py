@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.contract.tape import Tape
 from federation.training import replay
 from federation.training.execution import Execution
 from federation.training.replay import WARM_UP, Replayed
+from federation.training.tape import Tape
 from tests.federation.training.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 
