@@ -16,11 +16,6 @@ from tests.forking import run_forked
 
 torch.set_num_threads(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))
 
-# Autograd starts a thread for every device that it knows at a process's first backward pass, and
-# with any a forked process, as the contract's, has no gradients. Tests on the absent CUDA device
-# make one known: so the first pass is before them.
-torch.ones(1, requires_grad=True).sum().backward()
-
 MEMORY = Path("/dev/shm")
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 * 2**30:
     # Thousands of small files: some disks take milliseconds to remove one.
@@ -93,7 +88,7 @@ def shared_command(shared_home):
 LONGEST_FIRST = (
     "docs/test_docs.py",
     "commands/test_reproduce.py",
-    "test_contract.py",
+    "contract/test_promises.py",
     "tests/test_devices.py",
     "running/test_dogfood.py",
     "papers/test_fediod_tables.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from benchmarks import contract
+from benchmarks.scenarios.small import small_method
 from benchmarks.tables import registry
 from federation.execution import Execution
 from federation.fitting import fit
@@ -22,7 +22,7 @@ THREE = {"partition.clients": 3}
 
 def fitted(name, device="cpu", stacked=1, **further):
     """What a method fits where whole steps may be replayed."""
-    method = contract.contract_method(registry.find_method(name))
+    method = small_method(registry.find_method(name))
     names = [field.name for field in fields(method)]
     method = replace(
         method,

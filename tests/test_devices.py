@@ -16,9 +16,8 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks import contract
-from benchmarks.contract.fits import DISJOINT
 from benchmarks.running.execute import prepare_device
+from benchmarks.scenarios.small import DISJOINT, small_method
 from benchmarks.tables import registry
 from federation import snapshots
 from federation.augmentation.basic import Augmentation, augment
@@ -65,7 +64,7 @@ def variants(name):
     """The method as the contract runs it, with short loops; and, where it has such, with every
     switch the other way that may be.
     """
-    method = contract.contract_method(registry.find_method(name))
+    method = small_method(registry.find_method(name))
     names = [field.name for field in fields(method)]
     method = replace(
         method,

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.contract.tape import Tape
-from federation.graphs import replay
+from federation.graphs.tape import on_the_cpu
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 
 
 @pytest.mark.parametrize("name", REPLAYED_METHODS)
-def test_steps_of_a_method_are_replayed(name, monkeypatch):
-    tape = Tape()
-    monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
-    fitted(name)
+def test_steps_of_a_method_are_replayed(name):
+    with on_the_cpu() as tape:
+        fitted(name)
     assert tape.replayed
 
 
 @pytest.mark.parametrize("name", TOGETHER)
-def test_clients_side_by_side_fit_what_they_fit_one_after_another(name, monkeypatch):
+def test_clients_side_by_side_fit_what_they_fit_one_after_another(name):
     alone = fitted(name, **THREE)
-    tape = Tape()
-    monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
-    together = fitted(name, stacked=2, **THREE)
+    with on_the_cpu() as tape:
+        together = fitted(name, stacked=2, **THREE)
     assert tape.replayed
     for one, other in zip(alone, together, strict=True):
         assert same_bits(one.state, other.state)

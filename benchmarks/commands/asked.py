@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 from collections.abc import Sequence
@@ -55,25 +54,9 @@ def some_tables(tables: list[str] | None) -> list[str]:
 
 
 def import_plugins(plugins: Sequence[str]) -> None:
-    """Import plug-ins, each in a process of its own first, which alone ends if the file ends it.
-
-    Raises SpecError, with its name, for a file that cannot be imported.
-    """
+    """Import plug-ins. Raises SpecError, with its name, for a file that cannot be imported."""
     for plugin in plugins:
-        entry = registry.find_method(Path(plugin).stem.replace("_", "-"), plugins)
-        from benchmarks.contract.process import EndedError, in_own_process
-
-        try:
-            in_own_process(functools.partial(_imports, entry))
-        except EndedError as error:
-            raise SpecError(
-                f"plug-in {plugin} ends its process while it is imported ({error})"
-            ) from error
-        entry.load()
-
-
-def _imports(entry: registry.MethodEntry, _: object) -> bool:
-    return bool(entry.load())
+        registry.find_method(Path(plugin).stem.replace("_", "-"), plugins).load()
 
 
 def selected(request: Request, tables: Sequence[str]) -> Selection:

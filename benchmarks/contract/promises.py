@@ -1,81 +1,43 @@
-"""The promises that every method keeps, checked on a small federation of real digits, or of
-generated rooms or slices for methods of such tasks.
-
-The same checks run in the test suite on every method found, by `python -m benchmarks check METHOD`
-for whoever adds one, and for the rows of plug-ins that a table has.
+"""The promises that every method keeps, each checked by fits on a small federation: in the test
+suite, by `python -m benchmarks check METHOD`, and for the rows of plug-ins that a table has.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
-import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+import itertools
+from collections.abc import Callable
 
-from benchmarks.contract.changes import BOTH, FIRST, SECOND
-from benchmarks.contract.fits import (
-    EPSILON,
-    BrokenContractError,
-    Fit,
-    NotJudgedError,
-    Outcome,
-    of_client,
-)
-from benchmarks.contract.leaks import find, unprotected
-from benchmarks.scenarios.small import LEAST, small_headline
-from benchmarks.tables.registry import MethodEntry
+import torch
+
+from benchmarks.contract import changes
+from benchmarks.contract.fits import BrokenContractError, Fit
+from benchmarks.scenarios.small import EPSILON, LEAST, small_headline
+from federation.data import Checkpoint
 from federation.method import Method
 from privacy.plan import RELEASED
 
 
 @functools.lru_cache(maxsize=2)
-def baseline(method: Method) -> Outcome:
+def baseline(method: Method) -> Fit:
     """The brief plain run that several checks look at."""
-    return Fit(method).outcome
+    return Fit(method)
 
 
 @functools.lru_cache(maxsize=2)
-def repeated(method: Method) -> Outcome:
-    """The plain run again, with all labels shuffled that must not matter, and another test set. If
-    it learns the same, the method repeats itself and reads none of them; if not, a run for each
-    tells which it is.
-    """
-    hidden = "public-labels" not in method.oracle
-    return Fit(method, shuffle_public_labels=hidden, other_test_set=True).outcome
-
-
-@functools.lru_cache(maxsize=2)
-def replayed(method: Method) -> Outcome:
-    """The plain run with other private samples, but with the messages of the plain run."""
-    return Fit(method, changes=BOTH, replay=baseline(method)).outcome
-
-
-@functools.lru_cache(maxsize=2)
-def repeats(method: Method) -> bool:
-    """Whether the same seeds give the same weights to the last bit."""
-    first = baseline(method).digest
-    return first == repeated(method).digest or first == Fit(method).outcome.digest
-
-
-def repeatable(method: Method) -> Outcome:
-    """The plain run of a method that repeats itself. Raises NotJudgedError for another, of which
-    two runs differ whatever else does.
-    """
-    if not repeats(method):
-        raise NotJudgedError("two runs with the same seeds differ anyway")
-    return baseline(method)
+def replayed(method: Method) -> Fit:
+    """The plain run with other samples on clients 0, 2, ..., but with the plain run's messages."""
+    return Fit(method, changes=[changes.with_other_samples], replay=baseline(method))
 
 
 def learns(method: Method) -> None:
     """It learns: far better than guessing on the test set."""
-    fit = Fit(method, brief=False).outcome
-    if fit.no_model:
-        raise BrokenContractError(fit.no_model)
+    fit = Fit(method, brief=False)
     headline = small_headline(type(method))
-    if fit.score < LEAST[headline]:
+    scores = [fit.federation.evaluation.test(module)[headline] for module in fit.modules]
+    if (score := sum(scores) / len(scores)) < LEAST[headline]:
         raise BrokenContractError(
-            f"{headline} {fit.score:.3f} with quick = {dict(method.quick)}, its own or"
+            f"{headline} {score:.3f} with quick = {dict(method.quick)}, its own or"
             f" inherited, where {LEAST[headline]:g} is asked for; give quick more rounds or steps,"
             " and check that the loss reaches the model"
         )
@@ -83,12 +45,12 @@ def learns(method: Method) -> None:
 
 def is_deterministic(method: Method) -> None:
     """The same seeds give the same weights to the last bit; other seeds give others."""
-    if not repeats(method):
+    if baseline(method).digests != Fit(method).digests:
         raise BrokenContractError(
             "two runs with the same seeds differ; draw from federation.streams, never from a global"
             " generator"
         )
-    if baseline(method).digest == Fit(method, seed=1).outcome.digest:
+    if baseline(method).digests == Fit(method, seed=1).digests:
         raise BrokenContractError(
             "another seed gives the same weights; the method ignores federation.streams"
         )
@@ -96,161 +58,124 @@ def is_deterministic(method: Method) -> None:
 
 def declares_what_it_sends(method: Method) -> None:
     """The kinds of payload that leave clients are exactly those in `sends`."""
-    sent = baseline(method).kinds
+    sent = {message.kind for message in baseline(method).sent}
     if sent != method.sends:
         raise BrokenContractError(
             f"sends = {sorted(method.sends)}, but the ledger shows {sorted(sent)} going up"
         )
 
 
-def never_reads_public_labels(method: Method) -> None:
-    """Shuffling the hidden labels of the public set changes nothing, unless an oracle is declared,
-    which then matters.
+def learns_nothing_hidden(method: Method) -> None:
+    """With other labels of the public set, unless they are a declared oracle, and another test set
+    it learns the same.
     """
-    first, shuffled = repeatable(method).digest, Fit(method, shuffle_public_labels=True)
-    if "public-labels" in method.oracle:
-        if first == shuffled.outcome.digest:
-            raise BrokenContractError(
-                "it declares the oracle public-labels but does not depend on them; drop the"
-                " declaration"
-            )
-    elif first != repeated(method).digest and first != shuffled.outcome.digest:
+    labels = [] if "public-labels" in method.oracle else [changes.with_other_public_labels]
+    other = Fit(method, changes=[*labels, changes.with_other_test_set])
+    if baseline(method).digests != other.digests:
         raise BrokenContractError(
-            "it depends on labels of the public set; declare oracle = {'public-labels'} or do"
-            " without"
-        )
-
-
-def never_reads_the_test_set(method: Method) -> None:
-    """Another test set changes no weight: nothing was learnt from it or chosen by its metrics."""
-    first = repeatable(method).digest
-    other = Fit(method, other_test_set=True)
-    if first != repeated(method).digest and first != other.outcome.digest:
-        raise BrokenContractError(
-            "its weights depend on the test set; choose models on other data, and learn from other"
-            " images"
+            "its weights depend on the test set, or on labels of the public set; learn from other"
+            " data and choose models by them, or declare oracle = {'public-labels'}"
         )
 
 
 def keeps_private_samples_private(method: Method) -> None:
-    """No payload that leaves a client tells its samples, whatever form they are sent in.
+    """No payload that leaves a client is one of its samples or holds one, even scaled, reordered or
+    cast.
 
     Unless it declares the oracle `private-samples`, an upper bound that pools the data, and sends
     them as `images`.
     """
-    first = baseline(method)
-    if not first.messages:
-        return
-    halves = [
-        Fit(method, changes=half, replay=first, until_sent=True).outcome for half in (FIRST, SECOND)
-    ]
-    declared = frozenset({"images"}) if "private-samples" in method.oracle else frozenset()
+    declared = {"images"} if "private-samples" in method.oracle else set()
     if method.reconstructs:  # whose conditions are undersampled samples
-        declared |= method.sends & {"conditions"}
-    one, other = (half.messages for half in halves)
-    if found := find(first.messages, one, other, replayed(method).messages, declared, first.values):
-        raise BrokenContractError(f"{found}; send what is learnt of them")
+        declared.add("conditions")
+    for message, other in zip(baseline(method).sent, replayed(method).sent, strict=True):
+        for name, tensor in message.tensors.items() if message.kind not in declared else ():
+            if count := changes.pixels_in(tensor, other.tensors[name]):
+                raise BrokenContractError(
+                    f"client {message.client} sends samples as {message.kind!r}: {count} values of"
+                    f" {name!r} are pixels, whatever form they have; send what is learnt of them"
+                )
 
 
 def learns_from_clients_only_by_the_channel(method: Method) -> None:
-    """With other private samples but the same messages the server learns the same, and a client
-    learns and sends the same if the samples are those of other clients.
+    """With other samples on some clients but the same messages the server learns the same, and so
+    do the other clients.
     """
-    first = repeatable(method)
-    other = replayed(method)
-    if not first.personal and first.digest != other.digest:
+    first, other = baseline(method), replayed(method)
+    personal = not isinstance(first.fitted, torch.nn.Module | Checkpoint)
+    if not personal and first.digests != other.digests:
         raise BrokenContractError(
             "the server's model depends on private data that did not cross the channel; send it"
             " with federation.channel.up"
         )
-    if not first.personal and not first.messages:
-        return
-    mixed = Fit(
-        method, changes=BOTH, only_even=True, replay=first, until_sent=not first.personal
-    ).outcome
-    for client, expected in _expected(first, other):
-        same = of_client(mixed.messages, client) == of_client(expected.messages, client)
-        if first.personal and client < len(first.models):
-            same = same and mixed.models[client] == expected.models[client]
-        if not same:
+    pairs = [(sent.client, sent, again) for sent, again in zip(first.sent, other.sent, strict=True)]
+    if personal:
+        pairs += zip(itertools.count(), first.digests, other.digests)
+    for client, one, another in pairs:
+        if client % 2 and one != another:
             raise BrokenContractError(
                 f"what client {client} learns or sends depends on samples of other clients that did"
                 " not cross the channel"
             )
 
 
-def _expected(first: Outcome, other: Outcome) -> Iterator[tuple[int, Outcome]]:
-    """Every client, and in which of two runs it had the samples that it has where those of even
-    clients alone are others.
-    """
-    clients = {message.client for message in first.messages}
-    if first.personal:
-        clients |= set(range(len(first.models)))
-    for client in sorted(clients):
-        yield client, first if client % 2 else other
-
-
-def finds_nothing_elsewhere(method: Method) -> None:
-    """While it fits it reads and writes no file but code, opens no connection, starts no process
-    and does not search its own for data.
-    """
-    if asked := baseline(method).reached_for:
-        raise BrokenContractError(f"{asked[0]} while it fits; it has what its federation gives")
-
-
 def keeps_its_budget(method: Method) -> None:
-    """Under each mechanism of differential privacy that it names, it sends what it says, and spends
-    no more than the budget.
+    """Under each mechanism of differential privacy that it names, it sends what it says, with noise
+    in all of it, and spends no more than the budget.
     """
     for mechanism, kinds in type(method).protections().items():
-        fit = Fit(method, mechanism=mechanism).outcome
-        if fit.kinds != kinds:
+        fit = Fit(method, mechanism=mechanism)
+        if (sent := {message.kind for message in fit.sent}) != kinds:
             raise BrokenContractError(
                 f"protected[{mechanism!r}] = {sorted(kinds)}, but the ledger shows"
-                f" {sorted(fit.kinds)} going up"
+                f" {sorted(sent)} going up"
             )
         if mechanism == RELEASED:
             continue
-        if fit.silent or fit.epsilon > EPSILON:
+        assert fit.federation.privacy.protection is not None
+        accountant = fit.federation.privacy.protection.accountant
+        if silent := [m.client for m in fit.sent if not accountant.releases(m.client)]:
             raise BrokenContractError(
-                f"under {mechanism} epsilon is {fit.epsilon:.3f} of {EPSILON:g}"
-                + (
-                    f", and clients {list(fit.silent)} told the accountant nothing; call"
-                    " federation.privacy.spend"
-                    if fit.silent
-                    else ""
-                )
+                f"under {mechanism} clients {sorted(set(silent))} told the accountant nothing; call"
+                " federation.privacy.spend"
             )
-        if not fit.messages:
-            continue
-        other = Fit(method, mechanism=mechanism, noise=1, replay=fit, until_sent=True).outcome
-        for message, another in zip(fit.messages, other.messages, strict=True):
-            if message.content == another.content:
+        if (epsilon := accountant.epsilon()) > EPSILON:
+            raise BrokenContractError(f"under {mechanism} epsilon is {epsilon:.3f} of {EPSILON:g}")
+        _has_noise(fit)
+
+
+def _has_noise(fit: Fit) -> None:
+    """Every tensor that changes with the samples changes with the noise."""
+    private = functools.partial(Fit, fit.method, mechanism=fit.mechanism, replay=fit)
+    noisy, other = private(noise=1), private(changes=[changes.with_other_samples])
+    for sent, again, changed in zip(fit.sent, noisy.sent, other.sent, strict=True):
+        for name, tensor in sent.tensors.items():
+            bare = torch.equal(tensor, again.tensors[name])
+            if bare and not torch.equal(tensor, changed.tensors[name]):
                 raise BrokenContractError(
-                    f"under {mechanism} no noise reaches what client {message.client} sends as"
-                    f" {message.kind!r}"
+                    f"under {fit.mechanism} no noise reaches {name!r} of what client {sent.client}"
+                    f" sends as {sent.kind!r}"
                 )
-        changed = Fit(
-            method, mechanism=mechanism, changes=BOTH, replay=fit, until_sent=True
-        ).outcome
-        if found := unprotected(fit.messages, other.messages, changed.messages):
-            raise BrokenContractError(f"under {mechanism} {found}")
+
+
+def leaves_data_alone(method: Method) -> None:
+    """Public images are the same after the run as before."""
+    fit = baseline(method)
+    _ = fit.fitted
+    if not torch.equal(fit.federation.public.images, Fit(method).federation.public.images):
+        raise BrokenContractError("it changes images in place; work on a copy")
 
 
 def learns_the_same_by_graphs(method: Method) -> None:
-    """Under `--compile graphs` steps that are replayed teach it the same, to the last bit, as steps
-    that are taken.
-    """
-    repeatable(method)
-    taken = Fit(method, graphs="taken").outcome
+    """Under `--compile graphs` replayed steps teach it the same, to the last bit, as taken ones."""
     try:
-        replayed = Fit(method, graphs="replayed").outcome
+        taken, replayed = (Fit(method, graphs=how).digests for how in ("taken", "replayed"))
     except RuntimeError as error:
         raise BrokenContractError(
             f"no CUDA graph can hold its steps ({error}); a loss, and a SteadyPenalty, never wait"
             " for the device"
         ) from error
-    if taken.digest != replayed.digest:
+    if taken != replayed:
         raise BrokenContractError(
             "steps that are replayed teach it otherwise than steps that are taken; a loss, and a"
             " SteadyPenalty, are the same function in every step, read what varies from tensors"
@@ -258,47 +183,14 @@ def learns_the_same_by_graphs(method: Method) -> None:
         )
 
 
-def leaves_data_alone(method: Method) -> None:
-    """Private and public images are the same after the run as before."""
-    if baseline(method).spoilt:
-        raise BrokenContractError("it changes images or labels in place; work on a copy")
-
-
 CHECKS: tuple[Callable[[Method], None], ...] = (
     learns,
     is_deterministic,
     declares_what_it_sends,
-    never_reads_public_labels,
-    never_reads_the_test_set,
+    learns_nothing_hidden,
     keeps_private_samples_private,
     learns_from_clients_only_by_the_channel,
     keeps_its_budget,
     leaves_data_alone,
     learns_the_same_by_graphs,
-    finds_nothing_elsewhere,
 )
-
-
-def place(method: Method, error: BaseException | None = None) -> str:
-    """`FILE:LINE` of a method: of its own line where `error` was raised; else of its `fit`, or of
-    its class where that has none of its own.
-    """
-    kind = type(method)
-    path = inspect.getsourcefile(kind)
-    raised = [
-        (f.filename, f.lineno) for f in traceback.extract_tb(getattr(error, "__traceback__", None))
-    ]
-    raised += getattr(error, "lines", [])  # of the process that it comes from
-    lines = [line for filename, line in raised if filename == path]
-    own = vars(kind).get("fit", kind)
-    return f"{path}:{lines[-1] if lines else inspect.getsourcelines(own)[1]}"
-
-
-def contract_method(entry: MethodEntry) -> Method:
-    """The method as the contract runs it: its defaults, with local loops of at most three epochs,
-    and what `quick` says.
-    """
-    method = entry.load()
-    able = [field.name for field in fields(method) if field.init]
-    brief = {name: 3 for name in able if name.endswith("epochs")} | dict(method.quick)
-    return method(**{name: value for name, value in brief.items() if name in able})

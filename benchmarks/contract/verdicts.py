@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks.contract.fits import BrokenContractError, NotJudgedError
-from benchmarks.contract.promises import CHECKS, contract_method, place
+from benchmarks.contract.fits import BrokenContractError
+from benchmarks.contract.promises import CHECKS, is_deterministic
+from benchmarks.scenarios.small import small_method
 from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import SpecError
+from datasets.access import AccessError
+from federation.method import Method
 from results.files import cache_home, digest, read_sealed_json, write_sealed_json
 from results.sourcecode import source_digest
 
@@ -28,23 +33,38 @@ class Verdict:
 
 
 def judge(entry: MethodEntry) -> Iterator[Verdict]:
-    """Verdicts on all promises, one after another. Raises SpecError for a method that does not
-    run.
+    """Verdicts on all promises, one after another; of a method that does not repeat itself, nothing
+    further is compared. Raises SpecError for a method that does not run.
     """
-    subject = contract_method(entry)
+    subject, repeats = small_method(entry), True
     for check in CHECKS:
         promise = " ".join(str(check.__doc__).split("\n\n")[0].split())
+        if not repeats:
+            finding = "two runs with the same seeds differ anyway"
+            yield Verdict(promise, NOT_JUDGED, finding, place(subject))
+            continue
         try:
             check(subject)
             yield Verdict(promise, KEPT)
-        except BrokenContractError as error:
+        except (BrokenContractError, AccessError) as error:
+            repeats = check is not is_deterministic
             yield Verdict(promise, BROKEN, str(error), place(subject))
-        except NotJudgedError as error:
-            yield Verdict(promise, NOT_JUDGED, str(error), place(subject))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
             at = place(subject, error)
             raise SpecError(f"{entry.name} does not run: {reason} ({at})") from error
+
+
+def place(method: Method, error: BaseException | None = None) -> str:
+    """`FILE:LINE` of a method: of its own line where `error` was raised; else of its `fit`, or of
+    its class where that has none of its own.
+    """
+    kind = type(method)
+    path = inspect.getsourcefile(kind)
+    frames = traceback.extract_tb(error.__traceback__) if error else []
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    own = vars(kind).get("fit", kind)
+    return f"{path}:{lines[-1] if lines else inspect.getsourcelines(own)[1]}"
 
 
 def findings(entry: MethodEntry) -> tuple[str, ...]:

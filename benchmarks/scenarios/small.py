@@ -1,16 +1,20 @@
 """The small federations on which the contract judges methods, of data that come with the suite:
-real digits, and generated rooms for methods of dense tasks.
+real digits, and generated rooms for methods of dense tasks; and the methods as they run there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
+from dataclasses import fields, replace
 
 from benchmarks.scenarios.scenario import DataSets
+from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import PLANS, Scalar
 from datasets import catalogue
 from federation.method import Method
+from privacy.plan import RELEASED
 
 CONFIG: Mapping[str, Scalar] = {
     "data.name": "digits",
@@ -83,10 +87,39 @@ LEAST: Mapping[str, float] = {"accuracy": 0.25, "miou": 0.11, "ssim": 0.5}
 which the floor everywhere has a mean IoU of 0.055, half as much."""
 
 
-def small_config(method: type[Method]) -> Mapping[str, Scalar]:
-    """The configuration of the small federation of a method's kind, with its own plans."""
+BRIEF: Mapping[str, Scalar] = {
+    "partition.public_limit": 100,
+    "local.epochs": 1,
+    "server.epochs": 1,
+}
+"""What differs where it is enough to compare two fits, or to see what they send."""
+BRIEF_STEPS: Mapping[str, int] = {"steps": 2, "interval": 1, "epochs": 2, "rounds": 2}
+"""Steps of a method's own loop in a brief fit, in all and between two of its evaluations; its own
+epochs and rounds. Other fields of epochs, as `warmup_epochs`, are 1."""
+EPSILON = 1.0
+"""Budget of private runs."""
+DISJOINT: Mapping[str, Scalar] = {
+    "partition.duplicates": False,
+    "partition.client_share": 0.08,
+}
+"""What differs in them: epsilon is of a sample that lies with one client, once."""
+PRIVATE: Mapping[str, Scalar] = {**DISJOINT, "privacy.epsilon": EPSILON, "privacy.queries": 50}
+
+
+def small_config(
+    method: type[Method], brief: bool = False, mechanism: str = ""
+) -> Mapping[str, Scalar]:
+    """The configuration of the small federation of a method's kind, with its own plans; for a brief
+    fit, and with differential privacy, if asked for.
+    """
     of_kind = SITES if method.reconstructs else DENSE if method.dense else CONFIG
-    return {**of_kind, **{n: v for n, v in method.quick.items() if n.startswith(PLANS)}}
+    settings = {**of_kind, **{n: v for n, v in method.quick.items() if n.startswith(PLANS)}}
+    if brief:
+        settings |= BRIEF
+    if mechanism:
+        noise = 1.0 if mechanism == RELEASED else 0.0
+        settings |= {"privacy.mechanism": mechanism, "privacy.noise_multiplier": noise, **PRIVATE}
+    return settings
 
 
 def small_data(method: type[Method]) -> DataSets:
@@ -99,3 +132,26 @@ def small_data(method: type[Method]) -> DataSets:
 def small_headline(method: type[Method]) -> str:
     """The task's headline metric there."""
     return "ssim" if method.reconstructs else "miou" if method.dense else "accuracy"
+
+
+def small_method(entry: MethodEntry) -> Method:
+    """The method as the contract runs it: its defaults, with local loops of at most three epochs,
+    and what `quick` says.
+    """
+    method = entry.load()
+    able = [field.name for field in fields(method) if field.init]
+    brief = {name: 3 for name in able if name.endswith("epochs")} | dict(method.quick)
+    return method(**{name: value for name, value in brief.items() if name in able})
+
+
+def shortened(method: Method) -> Method:
+    """The method with loops of its own of at most `BRIEF_STEPS`, or of the fewest times as many, up
+    to 128, that its other fields allow; else as it is.
+    """
+    most = {f.name: 1 for f in fields(method) if f.name.endswith("_epochs")} | dict(BRIEF_STEPS)
+    own = {name: getattr(method, name, None) for name in most}
+    numbers = {name: number for name, number in own.items() if isinstance(number, int)}
+    for times in (2**power for power in range(8)):
+        with contextlib.suppress(ValueError):
+            return replace(method, **{n: min(times * most[n], numbers[n]) for n in numbers})
+    return method

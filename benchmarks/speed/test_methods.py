@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import contract
+from benchmarks.contract.fits import Fit
 from federation.shared.averaging import average_states
 from methods.fedavg import FedAvg
 from methods.fediod import FedIOD
@@ -20,7 +20,7 @@ ONE_ROUND = FedAvg(rounds=1, participation=1.0)
     "method", [TEN_STEPS, ONE_ROUND], ids=["ten steps of FedIOD", "a round of FedAvg"]
 )
 def test_a_fit(benchmark, method):
-    federation = contract.Fit(method, brief=False).federation
+    federation = Fit(method, brief=False).federation
     federation.local_models()
     benchmark.pedantic(lambda: method.fit(federation), warmup_rounds=1, rounds=3)
 

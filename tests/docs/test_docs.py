@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import configparser
 import json
 import re
@@ -16,10 +17,10 @@ import pytest
 from benchmarks.commands.reproduce import OUT_OF_TIME
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection, parse_methods, parse_only, parse_overrides
 from results.files import RUNS
 from results.frame import read_records
 from tests.docs.adding import DERIVED
-from tests.mutations import asked_for, command_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -197,13 +198,37 @@ def test_smoke_regenerates_every_table():
     assert named == [*(key for key, paper in papers.items() if paper.tables), *apart]
 
 
+def asked_for(command):
+    """The papers and tables that the arguments of `reproduce` name, each with the selection."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tables", nargs="+")
+    for option in ("--only", "--set"):
+        parser.add_argument(option, action="append", default=[])
+    parser.add_argument("--methods", default="")
+    parser.add_argument("--seeds")
+    asked = parser.parse_args(shlex.split(command))
+    for name in asked.tables:
+        paper, table = registry.find_table(name)
+        add, drop = parse_methods(asked.methods)
+        yield (
+            paper,
+            table,
+            Selection(
+                seeds=tuple(map(int, asked.seeds.split(","))),
+                only=parse_only(asked.only),
+                add=add,
+                drop=drop,
+                overrides=parse_overrides(asked.set, paper),
+            ),
+        )
+
+
 def test_the_reference_holds_what_ci_regenerates():
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "tox.ini")
-    commands = set(config["reference"]) - {"folder", "speed"}
     asked = {}
-    for name in commands:
-        for paper, table, selection in asked_for(command_of(name)):
+    for name in set(config["reference"]) - {"folder", "speed"}:
+        for paper, table, selection in asked_for(config["reference"][name]):
             stem = ".".join(filter(None, (table.key, selection.variant)))
             path = f"{paper.key}/{stem}.records.jsonl"
             cells = {(c.row, c.column, c.seed) for c in expand(paper, table, selection)}

@@ -5,29 +5,26 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.contract.tape import Tape
 from federation.execution import Execution
-from federation.graphs import replay
 from federation.graphs.replay import WARM_UP, Replayed
+from federation.graphs.tape import on_the_cpu
 from tests.federation.graphs.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 
 
 @pytest.fixture
-def tape(monkeypatch):
-    tape = Tape()
-    monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
-    return tape
+def tape():
+    with on_the_cpu() as tape:
+        yield tape
 
 
 @pytest.mark.parametrize("name", ["momentum", "adam"])  # RMSprop's rate is only on CUDA a tensor
-def test_a_replayed_network_has_the_bits_of_one_that_took_its_steps(monkeypatch, name):
+def test_a_replayed_network_has_the_bits_of_one_that_took_its_steps(name):
     graphs = Execution(compile="graphs")
     usual = trained([30], Execution(), together=False, **PLANS[name])
     taken = trained([30], graphs, together=False, **PLANS[name])
-    tape = Tape()
-    monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
-    replayed = trained([30], graphs, together=False, **PLANS[name])
+    with on_the_cpu() as tape:
+        replayed = trained([30], graphs, together=False, **PLANS[name])
     assert same_bits(taken[0], replayed[0])
     assert (tape.recorded, tape.replayed) == (1, 3 * 7 - WARM_UP)  # the last two images run alone
     # A rate in a tensor is in single precision.

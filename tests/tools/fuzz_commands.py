@@ -1,7 +1,7 @@
 """Wrong command lines, drawn from every command and every option of both programs, and what becomes
 of them.
 
-    python -m tests.fuzz_commands --lines 600 --seed 0
+    python -m tests.tools.fuzz_commands --lines 600 --seed 0
 
 prints how many were tried, accepted and refused in one line, and every line that ended otherwise:
 with a traceback, with more or less than one line, with another exit code, not at all, or with a
@@ -27,7 +27,7 @@ import typing
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,6 @@ from reports import __main__ as reports
 from tests.forking import CLOSED, ROOT, run_forked
 
 REFERENCE = ROOT / "results" / "reference" / "smoke" / "dlad"
-TAKEN = ("table2.md", "table2.tex", "table2.html")
-"""Names that belong to the table there is."""
 TIMEOUT = 150
 """Seconds after which a line counts as one that does not end."""
 NUMBERS = (
@@ -56,6 +54,7 @@ SETTINGS = (
     *("[/red]", r"$\input{x}", ":x:", "nosuch", "\udcff", "true", "2.5", "x" * 500),
 )
 UNKNOWN = ("nosuch", "[/red]", ":x:", "", "dlad/", "/", "dlad/tabel2", "\udcff", "dlad/table2/x")
+HOMES = ("FEDTABLES_CACHE", "FEDTABLES_DATA")
 ENVIRONMENTS = ("", "~nosuchuser", "/dev/null", "/proc/nosuch", "/dev/full", "\udcff", "[/red]")
 
 
@@ -68,8 +67,6 @@ class Line:
     environment: tuple[tuple[str, str], ...] = ()
     output: str | None = None
     """Where its standard output goes (`tests.forking.run_forked`)."""
-    anew: bool = False
-    """Whether it needs an interpreter that begins with its environment."""
 
     def __str__(self) -> str:
         words = [f"{name}={value!r}" for name, value in self.environment]
@@ -106,15 +103,7 @@ class World:
     def paths(self) -> tuple[str, ...]:
         """Paths that cannot be written, and a few that can."""
         table = self.filled / "smoke" / "dlad" / "table2.csv"
-        own = (
-            "[/red].png",
-            "$\\input.csv",
-            ":x:.md",
-            "=1.html",
-            "\u00e9.png",
-            "new.md",
-            "new/a.csv",
-        )
+        own = ("[/red].png", "$\\input.csv", ":x:.md", "=1.html", "\u00e9.png", "new/a.csv")
         return (
             *("", "/dev/null", "/dev/full", "/proc/nosuch/x", "~nosuchuser/x", "/dev/zero"),
             *(str(self.filled), str(table), f"{table}/x", str(table.with_suffix(".md"))),
@@ -125,14 +114,8 @@ class World:
     def base(self, module: str, command: str) -> list[str]:
         """Arguments with which a command does what it is for, in little time."""
         results = ["--results", str(self.folder / "results")]
-        row = [
-            "--only",
-            "dataset=mnist",
-            "--only",
-            "distribution=niid1",
-            "--only",
-            "row=global-avg",
-        ]
+        asked = ("dataset=mnist", "distribution=niid1", "row=global-avg")
+        row = [word for pair in asked for word in ("--only", pair)]
         written = self.folder / "written"
         return {
             "list": [],
@@ -155,7 +138,7 @@ class World:
             "gallery": [str(self.filled), "--output", str(written / "gallery.md")],
             "compare": [str(self.filled), str(self.filled)],
             "verify": [str(self.filled), "--within", "0"],
-        }[command]
+        }.get(command, [])
 
 
 @contextlib.contextmanager
@@ -268,51 +251,15 @@ def _mutated(
 
 
 def _surroundings(where: World, draw: random.Random) -> list[Line]:
-    """Every command with an output or an environment that it cannot use, shuffled; some in a
-    locale that has ASCII alone.
-    """
-    ascii_alone = (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0"))
+    """Every command with an output or an environment that it cannot use, shuffled."""
     found = []
     for module, command in commands():
         arguments = (command, *where.base(module, command))
         found += [Line(module, arguments, output=output) for output in (CLOSED, "/dev/full")]
         variables = [(name, value) for name in HOMES for value in ENVIRONMENTS]
         found += [Line(module, arguments, (pair,)) for pair in draw.sample(variables, 3)]
-    for module, *arguments in (
-        ("benchmarks", "list"),
-        ("benchmarks", "show", "dlad/table2"),
-        ("reports", "compare", str(where.filled), str(where.filled)),
-        ("reports", "build", str(where.filled), "--output", str(where.folder / "written" / "c")),
-    ):
-        found.append(Line(module, tuple(arguments), ascii_alone, anew=True))
-    found += [
-        Line("benchmarks", ("show", "dlad/table2", "--protocol", "nosuch")),
-        Line("benchmarks", (*_reproduce(where), "--ray", where.silent)),
-        Line("benchmarks", ("nosuch",)),
-        Line("reports", ("\udcff",)),
-    ]
     draw.shuffle(found)
     return found
-
-
-HOMES = ("FEDTABLES_CACHE", "FEDTABLES_DATA")
-
-
-def _reproduce(where: World) -> list[str]:
-    """A cell that is run."""
-    base = where.base("benchmarks", "reproduce")
-    place = base.index("--minutes")
-    return ["reproduce", *base[:place], *base[place + 2 :]]
-
-
-@dataclass
-class Outcome:
-    """What became of lines."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    """Each line, with what became of it."""
 
 
 ACCEPTED, REFUSED = "accepted", "refused in one line"
@@ -329,7 +276,9 @@ def judge(line: Line, where: World) -> tuple[str, str]:
         **dict(line.environment),
     }
     try:
-        done = _run(line, env)
+        done = run_forked(
+            line.module, *line.arguments, timeout=TIMEOUT, env=env, output=line.output
+        )
     except subprocess.TimeoutExpired:
         return HANGS, f"after {TIMEOUT} s"
     seen = f"{done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
@@ -339,55 +288,14 @@ def judge(line: Line, where: World) -> tuple[str, str]:
         return ACCEPTED, seen
     told = [text for text in done.stderr.splitlines() if text.strip()]
     if done.returncode == 2 and len(told) == 1 and told[0].startswith("error: "):
-        return (
-            (REFUSED, seen)
-            if not done.stdout.strip()
-            else (OTHER, f"something was printed before\n{seen}")
-        )
+        return (OTHER if done.stdout.strip() else REFUSED), seen
     return OTHER, seen
 
 
-def _run(line: Line, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    if not line.anew:
-        return run_forked(
-            line.module, *line.arguments, timeout=TIMEOUT, env=env, output=line.output
-        )
-    return subprocess.run(
-        [sys.executable, "-m", line.module, *line.arguments],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=TIMEOUT,
-        check=False,
-    )
-
-
-def contents(folder: Path) -> dict[str, str]:
-    """Digests of the files in a folder."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-def fuzz(where: World, some: Sequence[Line], jobs: int = 2) -> Outcome:
-    """Run lines, and say what became of them."""
-    outcome, before = Outcome(), contents(where.filled)
-    with ThreadPoolExecutor(jobs) as pool:
-        for line, (word, seen) in zip(
-            some, pool.map(lambda line: judge(line, where), some), strict=True
-        ):
-            outcome.counts[word] += 1
-            outcome.told.append(f"{word}: {line}")
-            if word not in (ACCEPTED, REFUSED):
-                outcome.wrong.append(f"{word}: {line}\n{seen}\n")
-    after = contents(where.filled)
-    outcome.wrong += [f"{name} has changed" for name in before if after.get(name) != before[name]]
-    outcome.wrong += [f"{name} is new" for name in after.keys() - before if name.endswith(TAKEN)]
-    return outcome
+def contents(where: World) -> dict[str, str]:
+    """Digests of the files that no line may change."""
+    files = (path for path in where.filled.rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def main() -> None:
@@ -395,20 +303,23 @@ def main() -> None:
     options.add_argument("--lines", type=int, default=600)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--jobs", type=int, default=2)
-    options.add_argument("--skip", type=int, default=0, help="lines that are not run")
-    options.add_argument("--verbose", action="store_true", help="print every line")
     asked = options.parse_args()
-    with world() as where:
-        some = list(itertools.islice(lines(where, asked.seed), asked.skip, asked.lines))
-        outcome = fuzz(where, some, asked.jobs)
-    for text in outcome.told if asked.verbose else ():
-        print(text)
-    for text in outcome.wrong:
-        print(text)
+    counts: Counter[str] = Counter()
+    with world() as where, ThreadPoolExecutor(asked.jobs) as pool:
+        some = list(itertools.islice(lines(where, asked.seed), asked.lines))
+        before = contents(where)
+        outcomes = pool.map(lambda line: judge(line, where), some)
+        for line, (word, seen) in zip(some, outcomes, strict=True):
+            counts[word] += 1
+            if word not in (ACCEPTED, REFUSED):
+                print(f"{word}: {line}\n{seen}\n")
+        changed = before.items() - contents(where).items()
+    for name, _ in changed:
+        print(f"{name} has changed")
     print(f"{len(some)} lines tried with seed {asked.seed}:")
     for word in (REFUSED, ACCEPTED, TRACEBACK, HANGS, OTHER):
-        print(f"  {outcome.counts[word]} {word}")
-    sys.exit(1 if outcome.wrong else 0)
+        print(f"  {counts[word]} {word}")
+    sys.exit(1 if changed or counts.keys() - {ACCEPTED, REFUSED} else 0)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,14 @@ decides something decided once: a step that must not be replayed ends elsewhere.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from federation.graphs.replay import RECORDERS
 
 
 class _Notes(TorchDispatchMode):
@@ -48,7 +50,7 @@ def _tensors(tree: object) -> list[torch.Tensor]:
 
 
 class Tape:
-    """A recorder (`federation.graphs.replay`) that counts what it recorded and replayed."""
+    """A recorder that counts what it recorded and replayed."""
 
     def __init__(self) -> None:
         self.recorded = self.replayed = 0
@@ -83,3 +85,14 @@ class Tape:
                 for held, new in zip(written, _tensors(func(*args, **kwargs)), strict=True):
                     if held.data_ptr() != new.data_ptr():
                         held.copy_(new)
+
+
+@contextlib.contextmanager
+def on_the_cpu() -> Iterator[Tape]:
+    """Inside, steps on the CPU are recorded by the tape and replayed."""
+    tape = Tape()
+    RECORDERS["cpu"] = lambda device: tape
+    try:
+        yield tape
+    finally:
+        del RECORDERS["cpu"]

@@ -1,0 +1,219 @@
+"""Makes a table of FedAvg and one of FedIOD under faults, and fails if one ends with another CSV
+than an undisturbed run: killed commands and workers, runs at once, full disks, a clock set back.
+
+    python -m tests.tools.faults
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import os
+import random
+import resource
+import runpy
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from federation.snapshots import Snapshots
+from tests.forking import run_forked
+
+ROUNDS = {"fedavg": "fedavg.rounds=24", "fediod": "fediod.epochs=12"}
+DAY = 86_400
+NOTES, DELAY, ALONE, LARGEST = "FAULT_NOTES", "FAULT_DELAY", "FAULT_ALONE", "FAULT_LARGEST"
+"""The file that is told what happens; seconds from the beginning of a fit's rounds to a SIGKILL;
+set if it hits the worker alone; bytes that no file may exceed."""
+
+
+class Faults:
+    """Trials of a row of FedIOD's first table in a folder. AssertionError is raised by what does
+    not end as an undisturbed run does.
+    """
+
+    def __init__(self, folder: Path, row: str, seed: int):
+        self.folder, self.row, self.random = folder, row, random.Random(seed)
+        self.counts: Counter[str] = Counter()
+        self.numbers = itertools.count()
+        place = self.place()
+        done = self.run(place)
+        assert done.returncode == 0, done.stderr
+        self.whole, [fit] = csv(place), fits(place)
+        self.seconds = float(fit.rsplit("computed in ")[1].split()[0])
+
+    def place(self) -> Path:
+        """A new folder for a cache and results."""
+        place = self.folder / f"{self.row}-{next(self.numbers)}"
+        place.mkdir(parents=True)
+        return place
+
+    def run(
+        self, place: Path, *options: str, results: str = "results", **faults: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The command with its cache in `place`, which no fault may make print a traceback."""
+        command = [
+            *("reproduce", "fediod/table1", "--jobs", "1", "--results", str(place / results)),
+            *("--only", f"row={self.row}", "--only", "dataset=cifar10", "--only", "alpha=1"),
+            *("--set", ROUNDS[self.row], *options),
+        ]
+        environment = {
+            **os.environ,
+            **{"FEDTABLES_CACHE": str(place / "cache"), "FEDTABLES_DATA": str(place / "data")},
+            **{"COLUMNS": "200", "NO_COLOR": "1", NOTES: str(place / "notes")},
+            **faults,
+        }
+        done = run_forked("tests.tools.faults", *command, timeout=300, env=environment)
+        assert "Traceback" not in done.stdout + done.stderr, done.stderr
+        return done
+
+    def ends_undisturbed(self, place: Path, *options: str) -> None:
+        """Give the command once more, without a fault."""
+        done = self.run(place, *options)
+        assert done.returncode == 0, done.stderr
+        assert csv(place) == self.whole, f"another CSV in {place}"
+
+    def kill(self, alone: bool) -> None:
+        """Kill a run at a random moment of its rounds, or its worker alone."""
+        place = self.place()
+        delay = str(self.random.uniform(0, self.seconds))
+        if self.run(place, **{DELAY: delay, **({ALONE: "1"} if alone else {})}).returncode == 0:
+            return  # it was faster
+        (place / "notes").unlink()
+        self.ends_undisturbed(place)
+        self.counts[f"kills of {'a worker' if alone else 'a command'}"] += 1
+        if "rounds 0" not in (place / "notes").read_text().splitlines():
+            self.counts["fits that went on from a snapshot"] += 1
+
+    def at_once(self, number: int, together: bool) -> None:
+        """Runs at the same time on one cache, into one folder of results or one each."""
+        place = self.place()
+        folders = ["results" if together else f"results-{n}" for n in range(number)]
+        with ThreadPoolExecutor(number) as threads:
+            runs = list(threads.map(lambda folder: self.run(place, results=folder), folders))
+        for folder, done in zip(folders, runs, strict=True):
+            assert done.returncode == 0, done.stderr
+            assert csv(place, folder) == self.whole, f"another CSV in {place / folder}"
+            self.counts["runs at once"] += 1
+
+    def full_disk(self, what: str, size: int) -> None:
+        """A disk of `size` bytes for the cache or the results (`what`), which later is emptied."""
+        place = self.place()
+        with disk(place / what, size) as limit:
+            done = self.run(place, **limit)
+            told = done.stderr + done.stdout
+            assert done.returncode == 0 or "cannot write" in told, told
+            self.counts[f"full disks for the {what}"] += done.returncode != 0
+            if not limit:
+                subprocess.run(["mount", "-o", "remount,size=1g", place / what], check=True)
+            self.ends_undisturbed(place)
+
+    def clock_set_back(self) -> None:
+        """All of the cache is of tomorrow: it is used, and `--fresh` computes it again."""
+        place = self.place()
+        assert self.run(place).returncode == 0
+        tomorrow = time.time() + DAY
+        for path in (place / "cache").rglob("*"):
+            os.utime(path, (tomorrow, tomorrow))
+        self.ends_undisturbed(place)
+        before = len(fits(place))
+        self.ends_undisturbed(place, "--fresh")
+        assert len(fits(place)) == before + 1, "--fresh took a fit of tomorrow for a fresh one"
+        self.counts["clocks set back"] += 1
+
+
+def csv(place: Path, results: str = "results") -> bytes:
+    """The table's CSV; nothing where there is none."""
+    paths = [p for p in (place / results).rglob("*.csv") if "claims" not in p.name]
+    return paths[0].read_bytes() if len(paths) == 1 else b""
+
+
+def fits(place: Path) -> list[str]:
+    """Lines of the logs on fits that were computed."""
+    lines = [line for path in place.rglob("*.log") for line in path.read_text().splitlines()]
+    return [line for line in lines if ": fit " in line and "computed" in line]
+
+
+@contextlib.contextmanager
+def disk(path: Path, size: int) -> Iterator[dict[str, str]]:
+    """A file system of `size` bytes at `path`, where this process may mount one; elsewhere the
+    variable by which no file gets larger.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", path]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        yield {LARGEST: str(size)}
+        return
+    try:
+        yield {}
+    finally:
+        subprocess.run(["umount", "-l", path], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20, help="of each table")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    for row in ROUNDS:
+        with tempfile.TemporaryDirectory() as folder:
+            faults = Faults(Path(folder), row, chosen.seed)
+            for number, together in itertools.product((2, 4), (True, False)):
+                faults.at_once(number, together)
+            for size in (2**12, 2**15, 2**18):
+                faults.full_disk("cache", size)
+                faults.full_disk("results", size)
+            faults.clock_set_back()
+            for number in range(chosen.kills):
+                faults.kill(alone=number % 2 == 1)
+        for name, count in sorted(faults.counts.items()):
+            print(f"{row}: {count} {name}", flush=True)
+
+
+# -- inside the command --
+
+
+def note(line: str) -> None:
+    """Add a line to the notes: one write, so that those of several processes do not mix."""
+    with Path(os.environ[NOTES]).open("a") as stream:
+        stream.write(line + "\n")
+
+
+def run_disturbed() -> None:
+    """`python -m benchmarks ARGUMENTS`, with a snapshot after every round, and killed in time."""
+    begin, resume = Snapshots.__init__, Snapshots.resume
+
+    def init(self, base, newer_than=0.0, every=0.0):
+        begin(self, base, newer_than, 0.0)
+
+    def resuming(self, parts):
+        if DELAY in os.environ:
+            threading.Thread(target=die, daemon=True).start()
+        state = resume(self, parts)
+        note(f"rounds {state[0]}")
+        return state
+
+    Snapshots.__init__, Snapshots.resume = init, resuming
+    if LARGEST in os.environ:
+        size = int(os.environ[LARGEST])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
+
+
+def die() -> None:
+    """Kill this worker, and the command before it unless it is to outlive it."""
+    command = os.getppid()
+    time.sleep(float(os.environ[DELAY]))
+    if ALONE not in os.environ and os.getppid() == command:
+        os.kill(command, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    run_disturbed() if NOTES in os.environ else main()
