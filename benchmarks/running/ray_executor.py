@@ -113,7 +113,7 @@ def cluster_of(request: Request) -> Cluster:
         raise SpecError(f"--ray-cache {cache}: no such value; {near(cache, (FETCH, SHARED))}")
     on_cuda = device == "cuda"
     gpus = float(on_cuda) if gpus is None else gpus
-    if gpus < 0 or (gpus > 1 and gpus != int(gpus)) or (gpus > 0) != on_cuda:
+    if (gpus > 1 and gpus != int(gpus)) or (gpus > 0) != on_cuda:
         wanted = (
             "a part of one, or a whole number of them" if on_cuda else f"none on --device {device}"
         )

@@ -69,7 +69,7 @@ def test_what_a_plug_in_leaves_behind_changes_no_other_cell(tmp_path):
     selection = Selection(
         plugins=(str(plugin),),
         add=("careless",),
-        only={"row": "careless|global-avg", "dataset": "cifar10", "distribution": "iid"},
+        only={"row": "careless,global-avg", "dataset": "cifar10", "distribution": "iid"},
         seeds=(0, 1),
         overrides=tuple(brief.items()),
     )

@@ -19,6 +19,7 @@ from benchmarks.running.ray_executor import Cluster, cluster_of, reach, refusal,
 from benchmarks.running.stage_server import BUSY, HERE, YOURS, StageServer
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
+from benchmarks.tables.request import Request
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.cache import Stage, StageCache, StageRequest
@@ -28,31 +29,33 @@ from results.sourcecode import ROOT
 
 
 def test_a_cell_has_as_many_processors_as_threads_and_on_cuda_a_gpu():
-    assert cluster_of("auto", 0, None, "", "cpu", 3) == Cluster("auto", 3, 0, "fetch")
-    assert cluster_of("auto", 2, None, "shared", "cuda", 1) == Cluster("auto", 2, 1, "shared")
-    assert cluster_of("local", 0, 0.25, "", "cuda", 1) == Cluster("local", 1, 0.25, "shared")
+    three = Request(ray="auto", threads=3)
+    assert cluster_of(three) == Cluster("auto", 3, 0, "fetch")
+    shared = Request(ray="auto", num_cpus=2, ray_cache="shared", device="cuda")
+    assert cluster_of(shared) == Cluster("auto", 2, 1, "shared")
+    quarter = Request(ray="local", num_gpus=0.25, device="cuda")
+    assert cluster_of(quarter) == Cluster("local", 1, 0.25, "shared")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("ray://head:10001", 0, None, "", "cpu", 1), "on a node of the cluster"),
-        (("auto", 0, None, "", "cuda:1", 1), "use --device cuda"),
-        (("auto", 0, None, "share", "cpu", 1), "did you mean shared"),
-        (("auto", 0, 0.5, "", "cpu", 1), "--num-gpus 0.5: a cell takes none on --device cpu"),
-        (("auto", 0, 0.0, "", "cuda", 1), "--num-gpus 0: a cell takes a part of one"),
+        ({"ray": "ray://head:10001"}, "on a node of the cluster"),
+        ({"device": "cuda:1"}, "use --device cuda"),
+        ({"ray_cache": "share"}, "did you mean shared"),
+        ({"num_gpus": 0.5}, "--num-gpus 0.5: a cell takes none on --device cpu"),
+        ({"num_gpus": 0.0, "device": "cuda"}, "--num-gpus 0: a cell takes a part of one"),
         (
-            ("auto", 0, 1.5, "", "cuda", 1),
+            {"num_gpus": 1.5, "device": "cuda"},
             "--num-gpus 1.5: a cell takes a part of one, or a whole number",
         ),
-        (("auto", -1, None, "", "cpu", 1), "--num-cpus -1"),
-        (("[/red]", 0, None, "", "cpu", 1), "it is local, auto, or host:port"),
-        (("head:x", 0, None, "", "cpu", 1), "it is local, auto, or host:port"),
+        ({"ray": "[/red]"}, "it is local, auto, or host:port"),
+        ({"ray": "head:x"}, "it is local, auto, or host:port"),
     ],
 )
 def test_options_that_fit_no_cluster_are_refused(options, message):
     with pytest.raises(SpecError, match=message):
-        cluster_of(*options)
+        cluster_of(Request(**{"ray": "auto", **options}))
 
 
 @pytest.mark.parametrize(
