@@ -17,6 +17,7 @@ from federation.federation import Federation
 from federation.inside.networks import HeterogeneousClientsError
 from federation.method import Method
 from federation.shared.amalgamation import Hinted, hint_loss, hinted_for, hints_of
+from federation.shared.learner import learn_probe
 from federation.training.inputs import Normalisation
 from federation.training.plan import TrainingPlan
 from results.numbers import Count, Positive
@@ -82,16 +83,7 @@ class FedMDPlus(Method):
                 augmented=False,
                 label="digest",
             )
-            federation.train(
-                target,
-                probe.images,
-                probe.targets,
-                federation.task.loss,
-                revisit,
-                "revisit",
-                number,
-                label="revisit",
-            )
+            learn_probe(federation, target, revisit, "revisit", number, label="revisit")
             federation.networks.check_finite(target)
             federation.evaluation.track(target)
         return federation.networks.checkpoint(target)

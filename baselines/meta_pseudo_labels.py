@@ -18,6 +18,7 @@ from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Stream
+from federation.shared.learner import learn_probe
 from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
 from federation.training.plan import TrainingPlan
 from results.numbers import Count, Positive, Share
@@ -203,11 +204,9 @@ class MetaPseudoLabels(Method):
             federation.evaluation.track(ema)
         if self.finetune_epochs:
             plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size)
-            federation.train(
+            learn_probe(
+                federation,
                 ema,
-                probe.images,
-                probe.targets,
-                federation.task.loss,
                 plan,
                 "fine-tuning",
                 label="student",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
+from federation.shared.learner import learn_probe
 
 
 @dataclass(frozen=True)
@@ -18,16 +19,6 @@ class Scratch(Method):
     title = "Scratch training"
 
     def fit(self, federation: Federation) -> Checkpoint:
-        probe = federation.probe()
         model = federation.networks.initial()
-        federation.train(
-            model,
-            probe.images,
-            probe.targets,
-            federation.task.loss,
-            federation.server,
-            "scratch",
-            track=True,
-            label="scratch",
-        )
+        learn_probe(federation, model, federation.server, "scratch", track=True, label="scratch")
         return federation.networks.checkpoint(model)

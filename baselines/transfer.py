@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
+from federation.shared.learner import learn_probe
 from models.cut import FixedEncoder, load_encoder
 
 
@@ -46,11 +47,9 @@ class Transfer(Method):
         received = federation.upload(federation.clients[index], teachers[index])
         model = federation.networks.initial()
         load_encoder(model, federation.networks.module(received))
-        federation.train(
+        learn_probe(
+            federation,
             FixedEncoder(model) if self.frozen else model,
-            probe.images,
-            probe.targets,
-            federation.task.loss,
             federation.server,
             "transfer",
             track=True,

@@ -21,6 +21,7 @@ from federation.data import Checkpoint, TrainingSet, state_of
 from federation.federation import Federation
 from federation.samples import aside
 from federation.shared.averaging import average_states
+from federation.shared.learner import learn_probe
 from federation.training.inputs import Normalisation
 from federation.training.loops import predict
 from federation.training.plan import Penalty, TrainingPlan
@@ -209,12 +210,9 @@ def train_weak(federation: Federation, target: nn.Module, epochs: int, number: i
     """FedSA's Algorithm 1, line 4: the target network learns from the labelled probe set before
     round `number`.
     """
-    probe = federation.probe()
-    federation.train(
+    learn_probe(
+        federation,
         target,
-        probe.images,
-        probe.targets,
-        federation.task.loss,
         replace(federation.server, epochs=epochs),
         "weak",
         number,
@@ -236,12 +234,9 @@ def adapt(
         adapted = federation.networks.replace_head(
             adapted, federation.task.outputs, "adaptation", number
         ).to(federation.networks.device)
-    probe = federation.probe()
-    federation.train(
+    learn_probe(
+        federation,
         FixedEncoder(adapted) if how == "decoder" else adapted,
-        probe.images,
-        probe.targets,
-        federation.task.loss,
         replace(federation.server, epochs=epochs),
         "adaptation",
         number,

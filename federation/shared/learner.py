@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from federation.client import Client
+from federation.federation import Federation
 from federation.training.plan import TrainingPlan
 
 
@@ -42,6 +43,14 @@ def learner_of(plan: TrainingPlan, module: nn.Module) -> Learner:
     """A network that is trained by a plan, in parts: a snapshot may come between any two."""
     optimizer = plan.make_optimizer(module.parameters(), fused=False)
     return Learner(module, optimizer, plan.make_schedule(optimizer))
+
+
+def learn_probe(
+    federation: Federation, model: nn.Module, plan: TrainingPlan, *names: object, **options: Any
+) -> None:
+    """Train a network in place on the server's own labelled samples, by the task's loss."""
+    probe, loss = federation.probe(), federation.task.loss
+    federation.train(model, probe.images, probe.targets, loss, plan, *names, **options)
 
 
 def steps_per_epoch(steps: int, batch_size: int, clients: Sequence[Client]) -> int:

@@ -91,14 +91,6 @@ def test_what_is_received_carries_no_gradient():
     assert (received.requires_grad, received.tolist()) == (False, [3, 3])
 
 
-def test_one_tensor_under_two_names_is_sent_twice():
-    shared = torch.arange(6.0)
-    channel = Channel()
-    received = channel.up(0, "features", {"a": shared, "b": shared.view(2, 3)})
-    assert received["b"].tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert channel.total("up") == encoded_size({"a": torch.empty(6), "b": torch.empty(2, 3)})
-
-
 def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_ledger():
     channel = Channel()
     small, large = {"x": torch.zeros(1)}, {"x": torch.zeros(1000)}

@@ -59,22 +59,6 @@ def test_a_shard_is_the_samples_at_its_indices_in_their_order():
     assert shard.targets.tolist() == [1, 1, 2]
 
 
-def test_positions_count_within_the_shard():
-    assert torch.equal(make_shard([4, 1, 2]).images_at(torch.tensor([2, 0, 0])), IMAGES[[2, 4, 4]])
-    assert torch.equal(make_shard(None).images_at(torch.tensor([5])), IMAGES[[5]])
-    assert make_shard([4, 1, 2]).targets_at(torch.tensor([2, 0, 0])).tolist() == [2, 1, 1]
-    assert make_shard(None).targets_at(torch.tensor([5])).tolist() == [2]
-
-
-def test_a_shard_may_hold_nothing():
-    shard = make_shard([])
-    assert (len(shard), tuple(shard.images.shape), tuple(shard.targets.shape)) == (
-        0,
-        (0, 1, 2, 2),
-        (0,),
-    )
-
-
 @pytest.mark.parametrize("indices", [None, [4, 1, 2]], ids=["all", "some"])
 def test_what_is_done_to_a_look_at_a_shard_leaves_the_shard_alone(indices):
     shard = make_shard(indices)

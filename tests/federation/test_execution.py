@@ -48,11 +48,3 @@ def test_clients_are_not_stacked_compiled(mode):
     with pytest.raises(ValueError, match="use one of stacked and compile"):
         Execution(stacked=2, compile=mode)
     assert Execution(stacked=1, compile=mode).label  # a client after another may be
-
-
-def test_a_record_of_a_way_of_running_holds_all_of_it():
-    assert Execution("tf32", stacked=4).to_json() == {
-        "precision": "tf32",
-        "compile": "off",
-        "stacked": 4,
-    }

@@ -120,15 +120,6 @@ def test_a_shared_fit_keeps_its_history_and_lineage(stages):
         assert checkpoint.lineage == content_digest(checkpoint.state)
 
 
-def test_a_shared_fit_replaces_what_the_channel_had_booked(stages):
-    fit(make_federation(stages=stages), Constant())
-    federation = make_federation(stages=stages)
-    federation.channel.down(1, "images", {"x": torch.zeros(1000)})
-    fit(federation, Constant())
-    assert federation.channel.total("down") == 0
-    assert len(federation.channel.ledger) == 3
-
-
 class Reweighted(Classification):
     """Code of another module that prints the same."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from federation.training.inputs import Normalisation
-from federation.training.loops import predict, predictions
+from federation.training.loops import predictions
 from federation.windows import Window, patches, starts
 from results.files import DataError
 
@@ -51,14 +51,6 @@ def test_windows_are_counted_by_hand():
     assert Window((8, 8), 0.25).count((3, 3)) == 1
 
 
-def test_a_sample_of_a_windows_sides_is_seen_whole():
-    model = Recorder()
-    samples = torch.rand(2, 1, 8, 8)
-    [both] = predictions(model, samples, normalise=PLAIN, window=Window((8, 8)))
-    torch.testing.assert_close(both, predict(model, samples, normalise=PLAIN))
-    assert model.shapes[0] == (2, 1, 8, 8)
-
-
 @pytest.mark.parametrize("wrong", [{"overlap": 1.0}, {"sides": (0, 8)}, {"blend": "median"}])
 def test_impossible_windows_are_refused(wrong):
     with pytest.raises(ValueError, match="windows"):
@@ -69,10 +61,6 @@ def test_a_larger_image_is_covered_by_more_patches_than_are_asked_for():
     images = torch.arange(100).view(1, 1, 10, 10)
     assert len(patches(images, (4, 4), 2)) == 9
     assert len(patches(images, (4, 4), 4)) == 16
-
-
-def test_four_patches_along_each_side_of_a_slide():
-    assert starts(1000, 256, 4) == [0, 248, 496, 744]
 
 
 def test_as_few_patches_as_cover_a_side_where_none_are_asked_for():

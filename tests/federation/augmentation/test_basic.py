@@ -61,13 +61,6 @@ def test_a_channel_shift_adds_one_constant_per_image_within_the_range():
     assert 0.17 < per_image.max() <= 0.2 + 1e-6
 
 
-def test_a_channel_shift_clips_to_the_unit_range():
-    images = torch.stack([torch.zeros(1, 2, 2), torch.ones(1, 2, 2)] * 20)
-    out = augment(images, Augmentation(channel_shift=0.5), generator())
-    assert (out.min().item(), out.max().item()) == (0.0, 1.0)
-    assert len(out.unique()) > 10
-
-
 def test_rotation_keeps_the_centre_and_stays_within_its_angle():
     at_centre = augment(
         dots(1, 9, 4, 4).expand(30, 1, 9, 9), Augmentation(rotation=20), generator()
@@ -118,11 +111,6 @@ def test_points_from_outside_take_the_value_of_the_border(how):
 
 
 ALL = Augmentation(rotation=20, shift=0.2, channel_shift=0.2, horizontal_flip=True)
-
-
-def test_equal_images_are_changed_independently():
-    out = augment(torch.rand(1, 1, 8, 8).expand(10, 1, 8, 8), ALL, generator())
-    assert len({tuple(image.flatten().tolist()) for image in out}) == 10
 
 
 # -- crop and cutout --

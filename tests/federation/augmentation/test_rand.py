@@ -124,16 +124,6 @@ def test_shape_type_and_range_are_kept_and_images_in_the_unit_range_are_the_same
     torch.testing.assert_close(floats, whole / 255)
 
 
-def test_an_image_is_augmented_by_itself():
-    images = torch.randint(0, 256, (30, 3, 8, 8), generator=generator(3)).to(torch.uint8)
-    others = images.clone()
-    others[1:] = 255 - others[1:]
-    assert torch.equal(
-        rand_augment(images, RandAugment(), generator())[0],
-        rand_augment(others, RandAugment(), generator())[0],
-    )
-
-
 def test_a_batch_may_lack_any_operation():
     image = picture(3)
     results = {
@@ -153,8 +143,3 @@ def test_it_repeats_under_a_seed_draws_from_nowhere_else_and_leaves_its_input_al
     assert not torch.equal(first, other)
     assert torch.equal(images, before)
     assert torch.equal(torch.get_rng_state(), elsewhere)
-
-
-def test_no_operations_change_nothing():
-    images = picture(1)
-    assert torch.equal(rand_augment(images, RandAugment(count=0), generator()), images)

@@ -9,7 +9,6 @@ import torch
 
 from datasets.access import AccessError, while_fitting
 from federation.cache import StageCache
-from federation.channel import Channel
 from federation.execution import Execution
 from federation.fitting import fit
 from federation.inside.protection import Protection, sample_rate, steps_of
@@ -156,13 +155,6 @@ def test_private_training_is_eager_and_client_by_client():
         private(execution=Execution(stacked=2))
 
 
-def test_a_private_run_sends_as_many_bytes_as_any_other():
-    plain, noisy = Channel(), Channel()
-    fit(make_federation(channel=plain, local=LOCAL), FedAvg(rounds=2))
-    fit(private(channel=noisy), FedAvg(rounds=2))
-    assert noisy.ledger == plain.ledger
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -192,15 +184,6 @@ def test_every_budget_and_every_name_has_noise_of_its_own():
     )
     with pytest.raises(ValueError, match="noise votes 1 is drawn for the second time"):
         first.privacy.noise("votes", 1)
-
-
-def test_local_models_are_trained_and_released_once():
-    federation = private()
-    first = federation.local_models()
-    spent = federation.privacy.protection.accountant.epsilon()
-    assert federation.local_models() is first
-    assert federation.privacy.protection.accountant.epsilon() == spent
-    assert federation.privacy.protection.notes == []
 
 
 def test_a_derived_method_inherits_no_promise():

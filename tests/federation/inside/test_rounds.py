@@ -18,13 +18,6 @@ def test_rounds_are_counted_from_one_and_booked_by_the_channel():
     assert lines == [("round 1/4", 0), ("round 2/4", 0.25), ("round 3/4", 0.5), ("round 4/4", 0.75)]
 
 
-def test_what_is_sent_before_the_first_round_belongs_to_none():
-    federation = make_federation()
-    federation.label_counts()
-    assert list(federation.rounds(0)) == []
-    assert {transfer.round for transfer in federation.channel.ledger} == {0}
-
-
 def test_a_plan_follows_like_rounds_once_and_others_one_by_one():
     federation = make_federation(device="meta")
     with metering(Meter()) as meter:
@@ -63,9 +56,3 @@ def test_steps_of_one_name_are_followed_once_and_booked_in_every_round():
         ]
         meter.kind = "another method"
         assert list(federation.steps(7, name="same")) == [0]
-
-
-def test_steps_without_a_name_are_followed_in_every_round():
-    federation = make_federation(device="meta")
-    with metering(Meter()):
-        assert [s for _ in federation.rounds(2) for s in federation.steps(3)] == [0, 0]

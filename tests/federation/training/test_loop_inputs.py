@@ -35,26 +35,6 @@ from tests.federation.training.one_pixel import (
 # -- batches --
 
 
-def test_no_samples_make_no_batch():
-    assert list(batches(0, 3, generator())) == list(batches(0, 1, generator())) == []
-
-
-def test_a_last_batch_of_one_sample_is_left_out():
-    assert [len(batch) for batch in batches(7, 3, generator())] == [3, 3]
-
-
-def test_a_last_batch_of_two_samples_is_kept():
-    assert [len(batch) for batch in batches(8, 3, generator())] == [3, 3, 2]
-
-
-def test_a_single_sample_is_a_batch():
-    assert [batch.tolist() for batch in batches(1, 3, generator())] == [[0]]
-
-
-def test_batches_of_one_hold_every_sample():
-    assert sorted(batch.item() for batch in batches(5, 1, generator())) == [0, 1, 2, 3, 4]
-
-
 @settings(deadline=None)
 @given(st.integers(0, 60), st.integers(2, 20), st.integers(0, 9))
 def test_batches_hold_every_sample_once_but_for_a_lonely_last_one(samples, batch_size, seed):
@@ -80,12 +60,6 @@ def test_unit_range_divides_by_255_and_leaves_the_images():
     images = pixels(0, 51, 255)
     torch.testing.assert_close(unit_range(images).flatten(), torch.tensor([0.0, 0.2, 1.0]))
     assert images.dtype == torch.uint8
-
-
-def test_normalisation_works_channel_by_channel():
-    images = torch.tensor([0.5, 0.5, 0.5]).view(1, 3, 1, 1)
-    out = Normalisation((0.5, 0.3, 0.0), (1.0, 0.1, 0.5))(images)
-    torch.testing.assert_close(out.flatten(), torch.tensor([0.0, 2.0, 1.0]))
 
 
 def test_stored_samples_are_not_normalised_in_silence():

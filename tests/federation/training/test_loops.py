@@ -10,7 +10,6 @@ from torch import nn
 
 from federation.augmentation.basic import Augmentation
 from federation.costs import Meter, metering
-from federation.training.inputs import Normalisation
 from federation.training.plan import DivergedError, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (
     DropsHalf,
@@ -44,26 +43,6 @@ def test_sample_weights_scale_losses_before_the_mean_over_the_batch():
     )
     # (1.5 x 2 + 0.16) / 2 = 1.58: divided by the two samples and not by the weights' sum of 2.5
     assert weight_of(model) == pytest.approx(2.0 - 0.1 * 1.58)
-
-
-def test_sample_weights_stay_with_their_samples_when_these_are_shuffled():
-    weights = torch.tensor([1.0, 0, 0, 0, 0, 0, 0, 0])
-    model = line(2.0)
-    fit(model, pixels(255, *[0] * 7), torch.ones(8), sgd(batch_size=2), sample_weights=weights)
-    assert weight_of(model) == pytest.approx(2.0 - 0.1 * (2 * (2 - 1) * 1) / 2)
-
-
-def test_inputs_are_normalised():
-    model = line(2.0)
-    fit(
-        model,
-        pixels(255, 255),
-        torch.zeros(2),
-        sgd(),
-        loss=outputs_only,
-        normalise=Normalisation((0.5,), (0.25,)),
-    )
-    assert weight_of(model) == pytest.approx(2.0 - 0.1 * (1 - 0.5) / 0.25)
 
 
 def test_an_epoch_takes_one_step_per_batch():
@@ -264,12 +243,6 @@ def test_no_images_leave_a_model_as_it_is():
     )
     assert epochs == [1, 2]
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
-
-
-def test_no_images_cost_nothing():
-    with metering(Meter()) as meter:
-        fit(line(), torch.empty(0, 1, 1, 1, dtype=torch.uint8), torch.empty(0), sgd(epochs=2))
-    assert (meter.work.flops, meter.work.training_samples) == (0, 0)
 
 
 @pytest.mark.parametrize(

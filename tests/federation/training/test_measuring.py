@@ -10,7 +10,7 @@ from torch import nn
 from federation.costs import Meter, metering
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
-from federation.tasks.multi_label import MultiLabel, placed
+from federation.tasks.multi_label import MultiLabel
 from federation.tasks.segmentation import Segmentation
 from federation.training import loops
 from federation.training.inputs import Normalisation
@@ -78,20 +78,6 @@ def test_no_more_than_one_batch_of_outputs_is_there_at_a_time(monkeypatch):
     evaluate(Watched(), images, targets, GROUPS, task=task, normalise=NORMALISE)
     assert most == 1
     assert not alive
-
-
-def test_outputs_of_another_label_set_are_put_in_their_places():
-    task, model, images, targets = case("findings")
-    other = MultiLabel(("edema", "mass"))
-    outputs = placed(predict(model, images, normalise=NORMALISE), other, task)
-    found = evaluate(model, images, targets, task=task, normalise=NORMALISE, trained_for=other)
-    assert found == measured(task.metrics(), outputs, targets)
-
-
-def test_no_images_have_no_metrics():
-    task, model, images, targets = case("classification")
-    with pytest.raises(ValueError, match="accuracy of no samples is undefined"):
-        evaluate(model, images[:0], targets[:0], task=task, normalise=NORMALISE)
 
 
 def test_a_plan_books_all_images_and_measures_nothing():

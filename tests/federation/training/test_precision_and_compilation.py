@@ -168,14 +168,6 @@ def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(comp
     assert compiler.modes == [None, "reduce-overhead"]
 
 
-def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):
-    federation = make_federation(execution=Execution(compile="default"))
-    model = Listening()
-    federation.forward(model, torch.ones(3, 1, 8, 8))
-    federation.evaluation.test(model)
-    assert compiler.sizes == [3]
-
-
 @pytest.mark.slow  # the compiler alone takes a dozen seconds
 @pytest.mark.skipif(
     not any(map(shutil.which, [os.environ.get("CXX", "g++"), "g++", "clang++"])),
