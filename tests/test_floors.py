@@ -30,10 +30,10 @@ ROOMS = {
     "benchmarks": (
         "commands",
         "publish",
-        "attacks",
         "running",
         "contract",
         "measures",
+        "attacks",
         "scenarios",
         "papers",
         "tables",

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.attacks.reconstruction import double
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from federation.federation import Federation
@@ -23,6 +22,7 @@ from methods.fediod.losses import discriminator_loss
 from methods.fediod.parties import generate, make_nodes, make_server
 from models.generative import PatchDiscriminator
 from privacy.attacks.outputs import trained_weights
+from privacy.attacks.reconstruct import double
 
 TABLE = "fediod/table1"
 COLUMN = {"dataset": "cifar10", "alpha": "1"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.attacks.reconstruction import double
 from federation.federation import Federation
 from federation.parties.client import Client
 from federation.training.loops import unit_range
 from privacy.attacks.outputs import logits_after
+from privacy.attacks.reconstruct import double
 from privacy.attacks.threat import ThreatModel
 
 TABLE = "fediod/table1"
