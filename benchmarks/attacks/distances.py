@@ -23,7 +23,7 @@ from federation.parties.client import Client, Shard
 from federation.training.loops import unit_range
 from metrics.frechet import frechet_distance, is_reliable, title
 from metrics.images import WINDOW, psnr, ssim
-from privacy.attacks.reconstruct import KINDS, Attack, Kind
+from privacy.attacks.by_name import KINDS, Attack, Kind
 from privacy.attacks.threat import BatchNorm, Shares, ThreatModel
 from results.numbers import Count
 from results.record import Measurement

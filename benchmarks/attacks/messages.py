@@ -20,7 +20,7 @@ from federation.seeds import Seeds
 from federation.training.loops import Normalisation, unit_range
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
-from privacy.attacks.reconstruct import Attack
+from privacy.attacks.by_name import Attack
 from results.files import cache_home, digest
 from results.sourcecode import source_libraries
 from results.store import format_value

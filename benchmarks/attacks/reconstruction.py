@@ -12,7 +12,7 @@ from federation.caching.cache import Stage, StageCache, StageRequest, content_di
 from federation.training.loops import Normalisation, unit_range
 from metrics.images import match
 from models.catalogue import network_digest
-from privacy.attacks.reconstruct import Attack, reconstruct
+from privacy.attacks.by_name import Attack, reconstruct
 
 RECOVERED = 30.0
 """PSNR (dB) above which an image counts as recovered: a mean squared error below a thousandth of

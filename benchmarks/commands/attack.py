@@ -161,7 +161,7 @@ def attack_clients(
     from benchmarks.running.machine import default_jobs
     from benchmarks.running.processes import in_processes
     from federation.training.execution import DEFAULT
-    from privacy.attacks.reconstruct import ITERATIONS, Attack
+    from privacy.attacks.by_name import ITERATIONS, Attack
     from privacy.attacks.threat import ThreatModel
 
     work: Any

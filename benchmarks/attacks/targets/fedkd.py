@@ -8,8 +8,8 @@ from benchmarks.attacks.answers import Inquiry, Observed
 from federation.federation import Federation
 from federation.parties.client import Client
 from federation.training.loops import unit_range
+from privacy.attacks.by_name import double
 from privacy.attacks.outputs import logits_after
-from privacy.attacks.reconstruct import double
 from privacy.attacks.threat import ThreatModel
 
 TABLE = "fediod/table1"

@@ -20,9 +20,9 @@ from datasets import catalogue
 from federation.training.loops import Normalisation, unit_range
 from methods.fediod import FedIOD
 from models.catalogue import build
-from privacy.attacks import reconstruct
+from privacy.attacks import by_name
+from privacy.attacks.by_name import Attack
 from privacy.attacks.matching import Reconstruction
-from privacy.attacks.reconstruct import Attack
 from privacy.attacks.threat import ThreatModel
 
 
@@ -206,7 +206,7 @@ def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(di
         )
         return Reconstruction(images.flip(0), labels.flip(0), 0.0, (), 1)
 
-    monkeypatch.setattr(reconstruct, "deep_leakage", finds_them_the_other_way_round)
+    monkeypatch.setattr(by_name, "deep_leakage", finds_them_the_other_way_round)
     found, errors = recovered(digits, "lenet-sigmoid", Attack("dlg", ThreatModel(batch_size=2)))
     assert (errors < 1e-10).all()
     assert torch.equal(found.labels, digits[1][:2])
