@@ -30,10 +30,10 @@ ROOMS = {
     "benchmarks": (
         "commands",
         "reporting",
-        "attacks",
         "running",
         "contract",
         "measures",
+        "attacks",
         "scenarios",
         "papers",
         "tables",

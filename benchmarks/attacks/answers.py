@@ -12,9 +12,8 @@ no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Protocol
@@ -23,41 +22,27 @@ import numpy as np
 from torch import Tensor
 
 from benchmarks.attacks import targets
-from benchmarks.attacks.messages import in_processes
+from benchmarks.attacks.files import write_files
 from benchmarks.attacks.reconstruction import to_units
-from benchmarks.running.execute import prepare_device
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
+from benchmarks.tables.defaults import filled
 from benchmarks.tables.spec import HELD_OUT, Scalar
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.cache import Stage, StageCache, StageRequest, content_digest
 from federation.client import Client
-from federation.execution import DEFAULT
 from federation.federation import Federation
 from federation.seeds import AXES, Seeds
 from federation.training.inputs import unit_range
 from metrics.images import psnr
 from privacy.attacks.outputs import Answer, match_answers
 from privacy.attacks.threat import ThreatModel
-from reports.drawing.pictures import image_rows
-from results.files import cache_home, canonical_json, digest, write_atomic
+from results.files import cache_home, digest
 from results.sourcecode import source_libraries
-from results.store import format_value, write_csv
-
-COLUMNS = (
-    "client",
-    "samples",
-    "accuracy",
-    "distance",
-    "recovered_label",
-    "nearest_label",
-    "psnr",
-    "psnr_mean_image",
-    "nearer",
-)
+from results.store import format_value
 
 
 @dataclass(frozen=True)
@@ -123,7 +108,7 @@ class Inquiry:
         paper, table = registry.find_table(target.TABLE)
         row = next(row for row in table.rows if row.key == self.target)
         config = paper.config(table, row, target.COLUMN, "cpu", "paper")
-        return config | {
+        return filled(config) | {
             "data.name": self.data.asked,
             "data.image_size": self.image_size or catalogue.source(self.data.used).shape[1],
             "network.client": self.network,
@@ -202,7 +187,7 @@ class Target(Protocol):
     def observe(self, inquiry: Inquiry, federation: Federation, client: Client) -> Observed: ...
 
 
-def attack_client(inquiry: Inquiry, position: int) -> Finding:
+def attack(inquiry: Inquiry, position: int) -> Finding:
     """Attack what the client at `position` of the federation answers; a stage, as its training
     is.
     """
@@ -263,16 +248,12 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
     )
 
 
-def run(inquiry: Inquiry, jobs: int, done: Callable[[], None]) -> list[Finding]:
-    """The attack on every client that holds images. Raises ValueError for what network or data
-    cannot do.
-    """
-    prepare_device("cpu", 1, DEFAULT)  # as the workers, whose stages are keyed by it
+def items(inquiry: Inquiry) -> list[int]:
+    """The clients that hold images. Raises ValueError for what network or data cannot do."""
     federation = inquiry.federation()
     # Before the clients are attacked side by side, so that none waits for another's training
     federation.local_models()
-    able = [client.index for client in federation.clients if client.size]
-    return in_processes(partial(attack_client, inquiry), able, jobs, done)
+    return [client.index for client in federation.clients if client.size]
 
 
 def lines(findings: Sequence[Finding]) -> list[dict[str, str]]:
@@ -309,12 +290,7 @@ def verdict(findings: Sequence[Finding]) -> str:
 
 def write(inquiry: Inquiry, findings: Sequence[Finding], folder: Path) -> list[Path]:
     """The CSV, the JSON that says how it was made, and the picture, in `folder`."""
-    base = folder / inquiry.stem
-    csv, record, png = (
-        base.with_name(f"{base.name}.{suffix}") for suffix in ("csv", "json", "png")
-    )
     shown = lines(findings)
-    write_csv(csv, shown, COLUMNS)
     about = {
         **asdict(inquiry),
         "data": {**asdict(inquiry.data), "label": inquiry.data.label},
@@ -322,7 +298,6 @@ def write(inquiry: Inquiry, findings: Sequence[Finding], folder: Path) -> list[P
         "nearer_than_the_mean_image": sum(line["nearer"] == "yes" for line in shown),
         "packages": source_libraries(__name__),
     }
-    write_atomic(record, canonical_json(about) + "\n")
     pictures = {
         "recovered": np.stack([finding.recovered for finding in findings]),
         "nearest private": np.stack([finding.nearest for finding in findings]),
@@ -332,5 +307,4 @@ def write(inquiry: Inquiry, findings: Sequence[Finding], folder: Path) -> list[P
         "recovered": [f"{finding.psnr:.1f} dB" for finding in findings],
         "mean image": [f"{finding.psnr_mean:.1f} dB" for finding in findings],
     }
-    image_rows(pictures, notes, png, str(inquiry))
-    return [csv, record, png]
+    return write_files(folder / inquiry.stem, str(inquiry), shown, about, pictures, notes)

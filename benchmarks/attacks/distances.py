@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import torch
 from torch import Tensor
 
-from benchmarks.attacks.reconstruction import KINDS, Attack, Kind, reconstructions
+from benchmarks.attacks.reconstruction import reconstructions
 from benchmarks.scenarios.configuration import EvaluationSettings, NetworkSettings, read_section
 from benchmarks.tables.measure import Config
 from federation.client import Client, Shard
@@ -23,6 +23,7 @@ from federation.method import Method
 from federation.training.inputs import unit_range
 from metrics.frechet import frechet_distance, is_reliable, title
 from metrics.images import WINDOW, psnr, ssim
+from privacy.attacks.by_name import KINDS, Attack, Kind
 from privacy.attacks.threat import BatchNorm, Shares, ThreatModel
 from results.numbers import Count
 from results.record import Measurement

@@ -1,42 +1,29 @@
-"""The command `attack`: what an attacker gets from the message that a client shares for real
-images.
-"""
+"""What an attacker gets from the message that a client shares for real images."""
 
 from __future__ import annotations
 
-import functools
-import multiprocessing
-import signal
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.attacks.reconstruction import RECOVERED, Attack, reconstructions
-from benchmarks.running.execute import prepare_device
+from benchmarks.attacks.files import write_files
+from benchmarks.attacks.reconstruction import RECOVERED, reconstructions
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.cache import StageCache
-from federation.execution import DEFAULT
 from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.training.inputs import Normalisation, unit_range
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
-from reports.drawing.pictures import image_rows
-from results.files import ResultsError, cache_home, canonical_json, digest, write_atomic
+from privacy.attacks.by_name import Attack
+from results.files import cache_home, digest
 from results.sourcecode import source_libraries
-from results.store import format_value, write_csv
-
-R = TypeVar("R")
-
-COLUMNS = ("image", "label", "recovered_label", "distance", "starts", "success", "psnr", "ssim")
+from results.store import format_value
 
 
 @dataclass(frozen=True)
@@ -160,7 +147,7 @@ def private_images(case: Case, seeds: Seeds) -> tuple[np.ndarray, Tensor, Tensor
     return indices, images.to(case.device), torch.from_numpy(train.labels[indices]).to(case.device)
 
 
-def attack_one(case: Case, first: int) -> Message:
+def attack(case: Case, first: int) -> Message:
     """Attack the message that begins with image `first`; taken from the stage cache if it was
     attacked before.
     """
@@ -198,59 +185,12 @@ def attack_one(case: Case, first: int) -> Message:
     )
 
 
-def in_processes(
-    function: Callable[[int], R],
-    items: Sequence[int],
-    jobs: int,
-    done: Callable[[], None],
-    device: str = "cpu",
-) -> list[R]:
-    """`function` of every item, in their order, by `jobs` processes of one thread each; `done` is
-    called as each one ends.
-
-    Raises ResultsError if a process is lost.
-    """
-    spawn = multiprocessing.get_context("spawn")
-    results: dict[int, R] = {}
-    with ProcessPoolExecutor(min(jobs, len(items)), spawn, _prepare, (device,)) as pool:
-        waiting = {pool.submit(function, item): item for item in items}
-        try:
-            for future in as_completed(waiting):
-                results[waiting[future]] = future.result()
-                done()
-        except BrokenProcessPool as error:
-            raise ResultsError(
-                "a worker process was lost; out of memory? try fewer --jobs"
-            ) from error
-        except (
-            BaseException
-        ):  # Ctrl-C, or what one item could not do: the others are not waited for
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-    return [results[item] for item in items]
-
-
-def _prepare(device: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
-    prepare_device(device, 1, DEFAULT)
-
-
-def run(case: Case, jobs: int, done: Callable[[], None]) -> list[Message]:
-    """All messages of a case, in order. Raises ValueError for what the attack, network or data
-    cannot do, before any worker starts.
-    """
+def items(case: Case) -> Sequence[int]:
+    """The first image of every message. Raises ValueError for what network or data cannot do."""
     seeds = Seeds(weights=case.seed, attack=case.seed)
     initial_model(case, seeds)
     private_images(case, seeds)
-    return in_processes(
-        functools.partial(attack_one, case),
-        range(0, case.images, case.attack.threat.images),
-        jobs,
-        done,
-        case.device,
-    )
+    return range(0, case.images, case.attack.threat.images)
 
 
 def lines(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -283,11 +223,6 @@ def verdict(messages: Sequence[Message]) -> str:
 def write(case: Case, messages: Sequence[Message], folder: Path) -> list[Path]:
     """The CSV, the JSON that says how it was made, and the picture, in `folder`."""
     shown = lines(messages)
-    base = folder / case.stem
-    csv, record, png = (
-        base.with_name(f"{base.name}.{suffix}") for suffix in ("csv", "json", "png")
-    )
-    write_csv(csv, shown, COLUMNS)
     about = {
         "data": {**asdict(case.data), "label": case.data.label},
         "network": case.network,
@@ -302,12 +237,9 @@ def write(case: Case, messages: Sequence[Message], folder: Path) -> list[Path]:
         "device": case.device,
         "packages": source_libraries(__name__),
     }
-    write_atomic(record, canonical_json(about) + "\n")
     pictures = {
         "private": np.concatenate([message.private for message in messages]),
         "recovered": np.concatenate([message.recovered for message in messages]),
     }
-    image_rows(
-        pictures, {"recovered": [f"{float(line['psnr']):.1f} dB" for line in shown]}, png, str(case)
-    )
-    return [csv, record, png]
+    notes = {"recovered": [f"{float(line['psnr']):.1f} dB" for line in shown]}
+    return write_files(folder / case.stem, str(case), shown, about, pictures, notes)

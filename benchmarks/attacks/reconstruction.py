@@ -1,13 +1,9 @@
-"""Attacks that reconstruct a client's images from what it shares: the message, the attack, and how
-near it comes.
-"""
+"""What attacks make of a client's messages, as a stage: images in the order of the true ones."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor, nn
@@ -16,41 +12,11 @@ from federation.cache import Stage, StageCache, StageRequest, content_digest
 from federation.training.inputs import Normalisation, unit_range
 from metrics.images import match
 from models.catalogue import network_digest
-from privacy.attacks.dlg import deep_leakage
-from privacy.attacks.idlg import improved_deep_leakage, leaked_label
-from privacy.attacks.inverting import invert_gradients
-from privacy.attacks.threat import ThreatModel, share
+from privacy.attacks.by_name import Attack, reconstruct
 
-Kind = Literal["dlg", "idlg", "inverting"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-ITERATIONS = {"dlg": 300, "idlg": 300, "inverting": 4800}
-"""By default: those of each attack's released code."""
 RECOVERED = 30.0
 """PSNR (dB) above which an image counts as recovered: a mean squared error below a thousandth of
 the squared range."""
-
-
-@dataclass(frozen=True)
-class Attack:
-    """An attack, what its victim shares, and the work that is put into it."""
-
-    kind: Kind = "dlg"
-    """`dlg`, `idlg` or `inverting` (Inverting Gradients)."""
-    threat: ThreatModel = field(default_factory=ThreatModel)
-    """What the client shares, and how it came about."""
-    iterations: int = 300
-    """Of the optimiser. DLG's released code: 300 of L-BFGS; Inverting Gradients': 4,800 of Adam."""
-    restarts: int = 1
-    """Starts at most; the next one follows only where none succeeded."""
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"unknown attack {self.kind!r}; known: {', '.join(KINDS)}")
-        if self.iterations < 1 or self.restarts < 1:
-            raise ValueError(
-                f"iterations and restarts must be at least 1, not {self.iterations} and"
-                f" {self.restarts}"
-            )
 
 
 @dataclass(frozen=True)
@@ -77,14 +43,6 @@ def to_units(images: Tensor, normalise: Normalisation) -> Tensor:
     return (images * std + mean).clamp(0, 1)
 
 
-def double(model: nn.Module) -> nn.Module:
-    """A copy of `model` in float64, in which attacks compute; in float32 on MPS, which has no
-    double precision.
-    """
-    duplicate = copy.deepcopy(model)
-    return duplicate if next(duplicate.parameters()).device.type == "mps" else duplicate.double()
-
-
 def attack_message(
     model: nn.Module,
     images: Tensor,
@@ -95,39 +53,15 @@ def attack_message(
     generator: torch.Generator,
 ) -> Recovered:
     """Attack what a client shares of uint8 `images` (n, c, h, w) and their `targets` (n,), n being
-    that of the threat model.
-
-    The client computes its message in the precision of `model`, as in training; the attacker has
-    weights and message, and computes in float64. DLG finds the labels, iDLG reads them off; for
-    Inverting Gradients they are read off where that can be done, else known, as its authors assume.
-    Starts are drawn from `generator`. Raises ValueError for what an attack cannot do,
-    FloatingPointError if no start had a finite distance.
+    that of the threat model. As `reconstruct`, which takes them as `normalise` makes them.
     """
     inputs = normalise(unit_range(images))
-    shared = share(model, inputs, targets, attack.threat)
-    attacked, shape = double(model), (images.shape[1], images.shape[2], images.shape[3])
-    effort: dict[str, Any] = {
-        "generator": generator,
-        "iterations": attack.iterations,
-        "restarts": attack.restarts,
-    }
-    if attack.kind == "inverting":
-        single = attack.threat.images == 1 and attack.threat.local_steps == 1
-        known = (
-            torch.tensor([leaked_label(shared, classes, attack.threat)], device=targets.device)
-            if single
-            else targets
-        )
-        low, high = (
-            normalise(torch.full_like(inputs[:1, :, :1, :1], value))[0] for value in (0.0, 1.0)
-        )
-        reconstruction = invert_gradients(
-            attacked, shared, shape, known, classes, attack.threat, bounds=(low, high), **effort
-        )
-    else:
-        reconstruction = {"dlg": deep_leakage, "idlg": improved_deep_leakage}[attack.kind](
-            attacked, shared, shape, classes, attack.threat, **effort
-        )
+    low, high = (
+        normalise(torch.full_like(inputs[:1, :, :1, :1], value))[0] for value in (0.0, 1.0)
+    )
+    reconstruction = reconstruct(
+        model, inputs, targets, classes, attack, bounds=(low, high), generator=generator
+    )
     recovered, labels = (
         to_units(reconstruction.images, normalise).float(),
         reconstruction.labels.argmax(dim=1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -155,9 +156,13 @@ def attack_clients(
         check_writable(folder)
     data = catalogue.resolve(dataset, require_real=require_real)
 
-    from benchmarks.attacks import answers, messages, reconstruction
+    from benchmarks.attacks import answers, messages
+    from benchmarks.running.execute import prepare_device
     from benchmarks.running.machine import default_jobs
+    from benchmarks.running.processes import in_processes
     from benchmarks.running.progress import ended, progress_bar
+    from federation.execution import DEFAULT
+    from privacy.attacks.by_name import ITERATIONS, Attack
     from privacy.attacks.threat import ThreatModel
 
     work: Any
@@ -167,9 +172,7 @@ def attack_clients(
             threat = ThreatModel(
                 cast(Any, shares), batch_size, local_steps or 1, local_lr, cast(Any, batch_norm)
             )
-            effort = reconstruction.Attack(
-                cast(Any, kind), threat, iterations or reconstruction.ITERATIONS[kind], restarts
-            )
+            effort = Attack(cast(Any, kind), threat, iterations or ITERATIONS[kind], restarts)
             work = messages.Case(data, network, effort, images, image_size, normalise, seed, device)
         else:
             threat = ThreatModel(
@@ -195,14 +198,17 @@ def attack_clients(
                 if count := ended(console, bar, task):
                     console.print(f"attacked{count}")
 
-            outcomes = module.run(work, jobs or default_jobs(device), done)
+            prepare_device(device, 1, DEFAULT)  # as the workers, whose stages are keyed by it
+            items = module.items(work)
+            each = partial(module.attack, work)
+            outcomes = in_processes(each, items, jobs or default_jobs(device), done, device)
     except (ValueError, ArithmeticError, RuntimeError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
     console.print(escape(str(work)), soft_wrap=True)
-    table = RichTable()
-    for heading in module.COLUMNS:
+    lines, table = module.lines(outcomes), RichTable()
+    for heading in lines[0]:
         table.add_column(heading.replace("_", " "), justify="right")
-    for line in module.lines(outcomes):
+    for line in lines:
         table.add_row(*(_short(value) for value in line.values()))
     console.print(table)
     console.print(f"[bold]{module.verdict(outcomes)}[/]", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""How far what a client gives away lies from its private images (`benchmarks.attacks.distances`)."""
+"""How far what a client gives away lies from its private images (`attacks/distances.py`)."""
 
 from __future__ import annotations
 

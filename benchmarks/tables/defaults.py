@@ -23,10 +23,16 @@ def settled(setting: Setting) -> Setting:
     return replace(setting, paper=_default(setting.name), where=_source(setting.name))
 
 
-def filled(config: Mapping[str, Scalar], methods: Collection[str]) -> dict[str, Scalar]:
-    """A configuration with the defaults of these methods where it leaves a value to them."""
+def filled(
+    config: Mapping[str, Scalar], methods: Collection[str] | None = None
+) -> dict[str, Scalar]:
+    """A configuration with defaults where it leaves a value to a class: of these methods, by
+    default of all.
+    """
     return {
-        name: _default(name) if value == AS_CLASS and name.partition(".")[0] in methods else value
+        name: _default(name)
+        if value == AS_CLASS and (methods is None or name.partition(".")[0] in methods)
+        else value
         for name, value in config.items()
     }
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.commands.asked import selected
 from benchmarks.commands.reproduce import OUT_OF_TIME
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
-from benchmarks.tables.selection import Selection, parse_methods, parse_only, parse_overrides
+from benchmarks.tables.request import requested
 from results.files import RUNS
 from results.frame import read_records
 from tests.docs.adding import DERIVED
@@ -209,18 +210,10 @@ def asked_for(command):
     asked = parser.parse_args(shlex.split(command))
     for name in asked.tables:
         paper, table = registry.find_table(name)
-        add, drop = parse_methods(asked.methods)
-        yield (
-            paper,
-            table,
-            Selection(
-                seeds=tuple(map(int, asked.seeds.split(","))),
-                only=parse_only(asked.only),
-                add=add,
-                drop=drop,
-                overrides=parse_overrides(asked.set, paper),
-            ),
+        request = requested(
+            seeds=asked.seeds, only=asked.only, methods=asked.methods, settings=asked.set
         )
+        yield paper, table, selected(request, [name])
 
 
 def test_the_reference_holds_what_ci_regenerates():

@@ -21,7 +21,8 @@ from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.cache import StageCache
 from federation.tasks.classification import Classification
-from federation.training.loops import Normalisation, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 
 torch.set_num_threads(1)

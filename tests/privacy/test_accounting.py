@@ -35,10 +35,6 @@ def test_a_known_schedule_costs_what_it_is_known_to_cost(accountant, delta, expe
     assert round(epsilon([REFERENCE], delta, accountant), 2) == expected
 
 
-def test_renyi_accounting_is_the_default():
-    assert epsilon([REFERENCE], 1e-5) == epsilon([REFERENCE], 1e-5, "rdp")
-
-
 def independent(accountant, part, delta):
     event = PoissonSampledDpEvent(part.sample_rate, GaussianDpEvent(part.noise_multiplier))
     return accountant.compose(event, part.steps).get_epsilon(delta)
@@ -67,10 +63,6 @@ def test_renyi_epsilon_agrees_with_googles_within_one_percent(part, delta):
 def test_prv_epsilon_agrees_with_googles_privacy_loss_distribution_within_one_percent(part):
     google = independent(PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, 1e-3), part, 1e-5)
     assert epsilon([part], 1e-5, "prv") == pytest.approx(google, rel=0.01)
-
-
-def test_one_laplace_step_costs_at_most_its_pure_epsilon():
-    assert 0.99 < epsilon([LaplaceSteps(1.0, 1)], 1e-5) <= 1.0
 
 
 SENSIBLE = [
@@ -170,10 +162,6 @@ def test_privacy_is_spent_faster_under_prv_by(parts):
     assert 0 < low < middle < high
 
 
-def test_the_tighter_accountant_reports_less():
-    assert epsilon([REFERENCE], 1e-5, "prv") < epsilon([REFERENCE], 1e-5, "rdp")
-
-
 def test_steps_released_in_two_parts_cost_as_much_as_in_one():
     half = GaussianSteps(10, 1 / 20, 16_000)
     assert epsilon([half, half], 1e-5) == pytest.approx(epsilon([REFERENCE], 1e-5), rel=1e-9)
@@ -199,10 +187,6 @@ def test_an_epsilon_is_never_negative():
     assert epsilon([GaussianSteps(1e6, 1.0, 1)], 0.01) == 0.0
 
 
-def test_the_parts_may_come_from_a_generator():
-    assert epsilon((part for part in [REFERENCE]), 1e-5) == epsilon([REFERENCE], 1e-5)
-
-
 def test_an_unknown_accountant_is_refused_naming_the_known():
     with pytest.raises(ValueError, match="unknown accountant 'gdp'; known: rdp, prv"):
         epsilon([REFERENCE], 1e-5, "gdp")
@@ -225,15 +209,6 @@ def test_calibration_finds_the_noise_that_was_paid_for(target, rate, count):
     noise = calibrate(lambda sigma: [GaussianSteps(sigma, rate, count)], target, 1e-5)
     assert 0.995 * target <= epsilon([GaussianSteps(noise, rate, count)], 1e-5) <= target
     assert epsilon([GaussianSteps(noise / 1.0011, rate, count)], 1e-5) > target
-
-
-def test_calibration_by_the_numerical_accountant_needs_less_noise():
-    def releases(noise):
-        return [GaussianSteps(noise, 0.05, 400)]
-
-    noise = calibrate(releases, 2.0, 1e-5, "prv")
-    assert 0.995 * 2 <= epsilon(releases(noise), 1e-5, "prv") <= 2
-    assert noise < calibrate(releases, 2.0, 1e-5)
 
 
 def test_calibration_leaves_room_for_what_the_noise_does_not_cover():
@@ -343,13 +318,6 @@ def test_the_run_has_spent_what_the_party_that_spent_most_has():
     assert ledger.epsilon(3) == 0.0
 
 
-def test_one_partys_spending_leaves_anothers_budget():
-    ledger = Accountant(10.0, 1e-5)
-    ledger.spend(0, replace(STEP, steps=steps_within(10.0)))
-    assert not ledger.affords(0, STEP)
-    assert ledger.affords(1, STEP)
-
-
 def test_an_endless_budget_only_reads():
     ledger = Accountant(math.inf, 1e-5)
     ledger.spend(0, GaussianSteps(0.1, 1.0, 1000))
@@ -416,17 +384,6 @@ def test_a_record_says_poisson_where_records_were_sampled():
     ledger = Accountant(10.0, 1e-5)
     ledger.spend(0, replace(STEP, sample_rate=0.1))
     assert ledger.to_json()["sampling"] == "Poisson"
-
-
-def test_a_record_of_nothing_spent():
-    record = Accountant(1.0, 1e-5).to_json()
-    assert (record["epsilon"], record["parties"], record["releases"]) == (0.0, 0, [])
-
-
-@pytest.mark.parametrize("budget", [math.inf, 10.0])
-def test_the_numerical_ledger_refuses_what_it_cannot_compose(budget):
-    with pytest.raises(ValueError, match="GaussianSteps only"):
-        Accountant(budget, 1e-5, "prv").spend(0, STEP, LaplaceSteps(1.0, 1))
 
 
 @pytest.mark.parametrize("budget", [0, -1, math.nan])

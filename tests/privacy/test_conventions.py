@@ -106,9 +106,3 @@ def test_every_convention_is_read_and_named():
     }
     assert (found["general"].sampling, found["rdp"].sampling) == ("without replacement", "Poisson")
     assert "Theorem 9" in found["general"].bound
-
-
-@pytest.mark.parametrize("delta", [0, 1, math.nan])
-def test_a_delta_that_is_no_probability_is_refused(delta):
-    with pytest.raises(ValueError, match="delta must lie in"):
-        replaced_epsilon(GaussianSteps(1.0, 0.1, 1), delta, tight=False)

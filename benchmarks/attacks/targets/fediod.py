@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.attacks.reconstruction import double
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from federation.client import Client
@@ -22,6 +21,7 @@ from methods.fediod import FedIOD
 from methods.fediod.losses import discriminator_loss
 from methods.fediod.parties import generate, make_nodes, make_server
 from models.generative import PatchDiscriminator
+from privacy.attacks.by_name import double
 from privacy.attacks.outputs import trained_weights
 
 TABLE = "fediod/table1"

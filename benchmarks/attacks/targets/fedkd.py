@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.attacks.reconstruction import double
 from federation.client import Client
 from federation.federation import Federation
 from federation.training.inputs import unit_range
+from privacy.attacks.by_name import double
 from privacy.attacks.outputs import logits_after
 from privacy.attacks.threat import ThreatModel
 

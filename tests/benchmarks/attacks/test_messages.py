@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.attacks import answers, messages, reconstruction, targets
-from benchmarks.attacks.reconstruction import Attack, attack_message, to_units
+from benchmarks.attacks import answers, messages, targets
+from benchmarks.attacks.reconstruction import attack_message, to_units
 from benchmarks.attacks.targets import fediod, fedkd
 from datasets import catalogue
 from federation.training.inputs import Normalisation, unit_range
 from methods.fediod import FedIOD
 from models.catalogue import build
+from privacy.attacks import by_name
+from privacy.attacks.by_name import Attack
 from privacy.attacks.matching import Reconstruction
 from privacy.attacks.threat import ThreatModel
 
@@ -132,12 +134,11 @@ def refused(command, tmp_path, options, why):
     assert not results.exists()
 
 
-def test_what_the_data_do_not_have_is_said_before_a_worker_starts(monkeypatch):
-    monkeypatch.setattr(messages, "in_processes", lambda *arguments: pytest.fail("a worker"))
+def test_what_the_data_do_not_have_is_said_before_a_worker_starts():
     digits = catalogue.resolve("digits")
     too_many = messages.Case(digits, "lenet-sigmoid", Attack(), 1_000_000)
     with pytest.raises(ValueError, match="more than the 1437"):
-        messages.run(too_many, 2, lambda: None)
+        messages.items(too_many)
 
 
 OF_SHARES = {
@@ -205,7 +206,7 @@ def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(di
         )
         return Reconstruction(images.flip(0), labels.flip(0), 0.0, (), 1)
 
-    monkeypatch.setattr(reconstruction, "deep_leakage", finds_them_the_other_way_round)
+    monkeypatch.setattr(by_name, "deep_leakage", finds_them_the_other_way_round)
     found, errors = recovered(digits, "lenet-sigmoid", Attack("dlg", ThreatModel(batch_size=2)))
     assert (errors < 1e-10).all()
     assert torch.equal(found.labels, digits[1][:2])

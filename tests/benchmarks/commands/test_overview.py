@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
+from benchmarks.tables.defaults import settled
 from benchmarks.tables.selection import Selection
 from results.published import published_table
 from tests.benchmarks.commands.tables_of_cli import BRIEF, run, table_csv
@@ -167,7 +168,8 @@ def test_show_breaks_no_word_on_a_narrow_terminal(command, table, columns):
             assert word in shown
     for setting in registry.find_table(table)[0].settings_of(registry.find_table(table)[1]):
         assert setting.name in shown
-        values = setting.paper.values() if isinstance(setting.paper, dict) else [setting.paper]
+        paper = settled(setting).paper
+        values = paper.values() if isinstance(paper, dict) else [paper]
         assert all(
             word in shown for value in values for word in str(value).split() if len(word) < 50
         )

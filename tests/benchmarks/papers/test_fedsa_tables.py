@@ -10,7 +10,6 @@ import re
 
 import pytest
 
-from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
@@ -39,78 +38,6 @@ def test_every_printed_number_has_a_cell_and_every_dash_has_none(table, profile,
     assert set(ours) == printed
     assert len(ours) == len(printed)
     assert all(of_column[cell.column] <= set(cell.metrics) for cell in found)
-
-
-@pytest.mark.parametrize(
-    ("table", "count"), [("table1", 144), ("table2", 112), ("table3", 40), ("table4", 12)]
-)
-def test_as_many_numbers_as_are_counted_in_print(table, count):
-    assert sum(cell.value is not None for cell in published_table(f"fedsa/{table}")) == count
-
-
-def method_of(table, row, protocol="paper", **only):
-    only = {"row": row, **only}
-    cell = cells(table, profile="paper", protocol=protocol, only=only)[0]
-    return make_method(registry.find_method(cell.method), dict(cell.config)), dict(cell.config)
-
-
-def test_fedsa_is_as_the_paper_says():
-    method, config = method_of("table1", "fedsa")
-    assert (method.selected, method.selection, method.weighting) == (3, "sampled", "equal")
-    assert (method.transferability, method.saliency, method.retrain, method.adaptation) == (
-        "eq2",
-        "input-gradient",
-        True,
-        "decoder",
-    )
-    assert (config["partition.clients"], config["private.name"], config["partition.kind"]) == (
-        10,
-        "imagenet32",
-        "class-groups",
-    )
-    assert (config["network.resnet-34"], config["network.server"], config["network.client"]) == (
-        "resnet34",
-        "resnet-34",
-        "resnet-34",
-    )
-
-
-def test_the_released_code_looks_with_grad_cam_and_adapts_everything():
-    method, config = method_of("table1", "fedsa", "released")
-    assert (method.transferability, method.saliency, method.retrain, method.adaptation) == (
-        "released",
-        "grad-cam",
-        False,
-        "all",
-    )
-    assert (method.local_lr, method.rounds, method.selection_gap, method.adaptation_gap) == (
-        0.1,
-        50,
-        10,
-        10,
-    )
-    assert (config["server.lr"], config["local.batch_size"], config["evaluation.statistic"]) == (
-        0.1,
-        20,
-        "best",
-    )
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        ("fixed+unweighted", ("fixed", "equal")),
-        ("top-k+unweighted", ("top-k", "equal")),
-        ("top-k+positive-weighted", ("top-k", "positive")),
-        ("top-k+negative-weighted", ("top-k", "negative")),
-        ("least-k+positive-weighted", ("least-k", "positive")),
-        ("random+positive-weighted", ("random", "positive")),
-        ("fedsa", ("sampled", "equal")),
-    ],
-)
-def test_a_row_of_table_2_is_its_strategy(row, expected):
-    method, _ = method_of("table2", row)
-    assert (method.selection, method.weighting) == expected
 
 
 @pytest.mark.parametrize("profile", PROFILES)

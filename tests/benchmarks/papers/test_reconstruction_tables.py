@@ -74,21 +74,6 @@ def test_every_printed_number_is_of_one_cell_or_derived_column_and_each_has_one(
     assert sorted(given(name, profile)) == sorted(printed(name))
 
 
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        ("fedad/table6", 6),
-        ("fedad/table7", 3 * 6 + 3 * 6),
-        ("fedad/table8", 5 * 6),
-        ("fediod/table9", 4 * 6),
-        ("fedad/figure4", 3 * 6),
-        ("fediod/figure7", 3 * 6),
-    ],
-)
-def test_as_many_cells_as_the_paper_has_models_and_test_sets(name, count):
-    assert len(cells(name)) == count
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_every_claim_is_decided_as_in_print_by_the_printed_numbers(name, tmp_path):
     """Printed means are not read: they are computed from the printed columns."""
@@ -152,75 +137,11 @@ def test_they_have_the_same_networks_training_and_data_in_both(row, profile):
     assert ours["public.name"] == ("oasis3-t2" if row == "fedad" else "")
 
 
-@pytest.mark.parametrize("paper", ["fedad", "fediod"])
-def test_no_setting_is_stated_twice(paper):
-    for table in registry.papers()[paper].tables:
-        names = [setting.name for setting in table.settings]
-        assert len(set(names)) == len(names), table.key
-
-
-@pytest.mark.parametrize(
-    ("variant", "expected"),
-    [
-        ("ensemble=average variant=1 public=t1w", ("average", False, True, "plain", "t1")),
-        ("ensemble=eq13 variant=2 public=t1w", ("weighted", False, True, "plain", "t1")),
-        ("ensemble=eq13 variant=3 public=t1w", ("weighted", False, True, "unet", "t1")),
-        ("ensemble=eq13 variant=4 public=t1w", ("weighted", True, False, "unet", "t1")),
-        ("ensemble=eq13 variant=5 public=t1w", ("weighted", True, True, "unet", "t1")),
-        ("ensemble=eq13 variant=6 public=t2w", ("weighted", True, True, "unet", "t2")),
-    ],
-)
-def test_a_row_of_table_6_is_its_ensemble_its_bounds_its_network_and_its_images(variant, expected):
-    config = config_of("fedad/table6", row=variant)
-    names = ("fedad.ensemble", "fedad.bounds", "fedad.upper", "network.client")
-    assert tuple(config[name] for name in names) == expected[:-1]
-    assert config["network.server"] == config["network.client"]
-    assert config["public.name"] == f"oasis3-{expected[-1]}"
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "clients"), [("b,f,i", "f", 3), ("b", "i", 1), ("i", "i", 1)]
-)
-def test_a_column_of_table_7_is_its_sites(train, test, clients):
-    row = "fedad" if clients == 3 else "standalone"
-    config = config_of("fedad/table7", row=row, train=train, test=test, modality="t2")
-    assert (config["data.train"], config["slices.test"]) == (train, test)
-    assert (config["partition.kind"], config["partition.clients"]) == ("by-site", clients)
-    assert config["data.name"] == "brats2020-t2+fastmri-t2+ixi-t2"
-    assert config["slices.called"] == "brats2020-t2=b+fastmri-t2=f+ixi-t2=i"
-
-
 def test_a_column_of_table_8_is_tested_where_nobody_trains():
     for cell in cells("fedad/table8"):
         config = dict(cell.config)
         assert config["slices.test"] not in config["data.train"].split(",")
         assert config["partition.clients"] == 2
-
-
-def test_training_is_as_the_papers_say():
-    config = config_of("fedad/table7", row="fedad")
-    assert [config[f"local.{name}"] for name in ("optimizer", "lr", "epochs", "schedule")] == [
-        "adam",
-        1e-4,
-        20,
-        "constant",
-    ]
-    assert [config[f"server.{name}"] for name in ("optimizer", "lr", "epochs")] == [
-        "rmsprop",
-        1e-4,
-        5,
-    ]
-    assert (config["slices.acceleration"], config["data.image_size"]) == (4.0, 256)
-    config = config_of("fediod/table9", row="fediod")
-    names = ("epochs", "lr", "generator_lr", "decay_epochs", "confidence", "uniqueness")
-    values = [config[f"fediod-reconstruction.{name}"] for name in names]
-    assert values == [100, 1e-4, 1e-4, 0, 0.0, 0.0]
-    config = config_of("fedad/table7", row="fl-mrcm")
-    assert (config["local.epochs"], config["fl-mrcm.rounds"], config["fl-mrcm.hidden"]) == (
-        2,
-        50,
-        256,
-    )
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -8,6 +8,7 @@ from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
+from benchmarks.tables.defaults import filled
 from datasets import catalogue
 from federation.cache import StageCache
 from federation.seeds import Seeds
@@ -16,7 +17,7 @@ from federation.seeds import Seeds
 def config_of(table: str, profile: str = "paper", **column: str):
     paper, found = registry.find_table(f"dlad/{table}")
     keys = {k.replace("_", "-"): v for k, v in column.items()}
-    return paper.config(found, found.rows[-1], keys, profile, "paper")
+    return filled(paper.config(found, found.rows[-1], keys, profile, "paper"))
 
 
 def fediod_config(
@@ -28,10 +29,8 @@ def fediod_config(
 ):
     paper, found = registry.find_table("fediod/table1")
     wanted = next(r for r in found.rows if r.key == row)
-    return {
-        **paper.config(found, wanted, {"dataset": dataset, "alpha": alpha}, profile, "paper"),
-        **changes,
-    }
+    keys = {"dataset": dataset, "alpha": alpha}
+    return {**filled(paper.config(found, wanted, keys, profile, "paper")), **changes}
 
 
 def federation_of(config, data, method=Standalone, device="cpu", **others):
@@ -63,4 +62,4 @@ def fedsa_config(
     keys = next(
         dict(c) for c in found.columns if all(c[name] == value for name, value in column.items())
     )
-    return {**paper.config(found, wanted, keys, profile, "paper"), **(changes or {})}
+    return {**filled(paper.config(found, wanted, keys, profile, "paper")), **(changes or {})}

@@ -14,6 +14,7 @@ from benchmarks.running.execute import run_cell
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
+from benchmarks.tables.defaults import filled
 from benchmarks.tables.request import read_settings
 from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, SpecError, Table
@@ -241,8 +242,8 @@ def test_rows_of_a_family_train_alike_in_every_table(profile):
                     own, of_root = (
                         {
                             name.replace(f"{which}.", "method."): value
-                            for name, value in paper.config(
-                                table, rows[which], column, profile, "paper"
+                            for name, value in filled(
+                                paper.config(table, rows[which], column, profile, "paper")
                             ).items()
                         }
                         for which in (method, root)

@@ -83,27 +83,6 @@ def test_the_papers_own_row_is_one_of_the_tables_and_no_bound(paper, table):
         assert [row.upper_bound for row in table.rows if row.key == table.own] == [False]
 
 
-def test_the_papers_own_values_are_those_of_its_text():
-    paper = registry.papers()["dlad"]
-    table = next(t for t in paper.tables if t.key == "table2")
-    mnist, cinic = table.columns[0], table.columns[-1]
-    config = paper.config(table, table.rows[-1], mnist, "paper", "paper")
-    assert (config["local.epochs"], config["dlad.classifier_epochs"], config["server.epochs"]) == (
-        50,
-        20,
-        100,
-    )
-    assert (config["local.lr"], config["local.batch_size"], config["dlad.temperature"]) == (
-        1e-3,
-        250,
-        0.05,
-    )
-    assert config["partition.clients"] == 10
-    other = paper.config(table, table.rows[-1], cinic, "paper", "paper")
-    assert round(other["partition.client_share"] * 90_000) == 20_000
-    assert other["partition.public_split"] == "valid"
-
-
 def test_every_reduced_value_is_told_from_the_papers():
     setting = Setting("local.epochs", 50, "paper", "V-B", cpu=5, gpu=7)
     assert (setting.value("cpu", "paper"), setting.value("gpu", "paper")) == (5, 7)

@@ -43,24 +43,10 @@ def test_the_released_form_has_batchnorm_dropout_and_small_weights():
     assert not torch.equal(narrow(inputs), narrow(inputs))  # dropout draws anew while it trains
 
 
-def test_the_map_has_a_quarter_of_the_sides():
-    with torch.device("meta"):
-        model = ResNetGenerator(2, 3)
-        assert model.forward_features(torch.empty(1, 2, 64, 32)).shape == (1, 256, 16, 8)
-        assert model(torch.empty(1, 2, 64, 32)).shape == (1, 3, 64, 32)
-
-
 def test_a_block_adds_to_what_comes_in():
     block = ResidualBlock(2)
     maps = torch.randn(1, 2, 4, 4)
     torch.testing.assert_close(block(maps) - maps, block.layers(maps))
-
-
-def test_every_weight_has_a_gradient():
-    torch.manual_seed(0)
-    model = ResNetGenerator(1, 1, width=4, blocks=1)
-    model(torch.rand(2, 1, 8, 12)).square().sum().backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_borders_are_reflected_by_hand_and_as_torch_does_it():

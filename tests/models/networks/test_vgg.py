@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.networks.vgg import poolings_that_fit, vgg11_slim, vgg19
+from models.networks.vgg import poolings_that_fit, vgg19
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,3 @@ def test_a_large_image_goes_through_the_published_network():
             sum(p.numel() for p in model.parameters()) == 143_678_248
         )  # as torchvision states it for vgg19_bn
         assert model.forward_features(torch.empty(1, 3, 224, 224)).shape == (1, 512, 7, 7)
-
-
-@pytest.mark.parametrize("side", [8, 16, 32, 64])
-def test_the_slim_one_has_a_quarter_of_the_channels(side):
-    model = vgg11_slim(1, 10, (side, side))
-    channels = [m.out_channels for m in model.modules() if isinstance(m, nn.Conv2d)]
-    assert channels == [16, 32, 64, 64, 128, 128, 128, 128]
-    assert model(torch.rand(2, 1, side, side)).shape == (2, 10)

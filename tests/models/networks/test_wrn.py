@@ -30,13 +30,6 @@ def test_wrn_16_2_has_the_published_number_of_parameters():
         assert sum(p.numel() for p in WideResNet(3, 10, 16, 2).parameters()) == by_hand == 691_674
 
 
-def test_wrn_10_1_has_one_block_a_group():
-    by_hand = 27 * 16 + block(16, 16) + block(16, 32, 2) + block(32, 64, 2) + 2 * 64 + 64 * 10 + 10
-    model = WideResNet(3, 10, 10, 1)
-    assert sum(p.numel() for p in model.parameters()) == by_hand
-    assert len(model.groups) == 3
-
-
 @pytest.mark.parametrize("depth", [4, 8, 14, 15])
 def test_a_depth_that_is_not_6n_plus_4_is_refused(depth):
     with pytest.raises(ValueError, match=rf"has 6n \+ 4 layers.* not {depth}"):

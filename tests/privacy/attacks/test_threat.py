@@ -78,15 +78,6 @@ def test_the_gradient_of_a_linear_model_is_probability_minus_label_times_the_ima
     assert model[1].weight.grad is None
 
 
-def test_the_gradient_of_a_batch_is_the_mean_of_its_images():
-    model, (images, labels) = lenet(), photographs(2)
-    singles = [share(model, images[i : i + 1], labels[i : i + 1], ThreatModel()) for i in (0, 1)]
-    for both, a, b in zip(
-        share(model, images, labels, ThreatModel(batch_size=2)), *singles, strict=True
-    ):
-        torch.testing.assert_close(both, (a + b) / 2)
-
-
 def test_classes_are_certain_probabilities():
     model, (images, labels) = lenet(), photographs(1)
     one_hot = nn.functional.one_hot(labels, 10).double()
@@ -157,13 +148,6 @@ def test_the_model_is_left_as_it_was(batch_norm):
     assert all(
         torch.equal(a, b) for a, b in zip(first, again, strict=True)
     )  # nor does its own mode, or dropout, matter
-
-
-def test_the_mode_comes_back_after_an_error():
-    model = normalised()
-    with pytest.raises(RuntimeError):
-        share(model, torch.zeros(1, 3, 8, 8, dtype=torch.float64), torch.tensor([0]), ThreatModel())
-    assert model.training
 
 
 def test_batch_statistics_make_another_gradient_than_running_ones():

@@ -1,0 +1,39 @@
+"""Settings that specs leave to a method's class."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.defaults import filled, settled
+from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import AS_CLASS, as_class
+
+LEFT = {
+    setting.name: setting
+    for paper in registry.papers().values()
+    for setting in paper.every_setting
+    if setting.paper == AS_CLASS
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_left_to_a_class_has_its_default_and_a_source(name):
+    method, _, field = name.partition(".")
+    whole = settled(LEFT[name])
+    assert whole.paper == getattr(registry.find_method(method).load(), field)
+    assert whole.where
+    assert not whole.is_reduced("smoke")
+
+
+def test_defaults_are_filled_in_for_the_methods_that_are_asked_for():
+    config = {s.name: s.paper for s in (*as_class("fedad", "rho"), *as_class("feddf", "clip_norm"))}
+    assert filled(config, {"fedad"}) == {"fedad.rho": 10.0, "feddf.clip_norm": AS_CLASS}
+    assert filled({**config, "a": 1}) == {"fedad.rho": 10.0, "feddf.clip_norm": 5.0, "a": 1}
+
+
+def test_no_cell_is_left_with_a_field_that_has_no_value():
+    for name in ("fedad/table5", "fediod/table1", "fedsa/table3"):
+        for cell in expand(*registry.find_table(name), Selection()):
+            assert AS_CLASS not in dict(cell.config).values()
