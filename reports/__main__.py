@@ -219,7 +219,7 @@ def compare_sets(
     compared.
     """
     from reports.comparing import summaries
-    from reports.comparing.speed import compare_speed, read_speed
+    from reports.comparing.costs import compare_speed, read_speed
     from reports.tables.resultset import read_pair
 
     rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio, exact)
@@ -241,7 +241,7 @@ def compare_sets(
     if html is not None:
         write_atomic(html, summaries.html(differences, rule, str(base), str(new)))
     if csv is not None:
-        write_atomic(csv, summaries.csv_text(differences))
+        summaries.write_differences(csv, differences)
     typer.echo(summary)
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
 

@@ -17,10 +17,11 @@ from benchmarks.running.runner import TableRun, write_table
 from benchmarks.tables import cards, registry
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import matches, wanted_values
-from reports.kinds.kind import Regenerated, draw_table, find_kind, module_of
+from reports.kinds.kind import draw_table, find_kind, module_of
 from reports.pages.sheet import Sheet, is_measured
 from reports.tables.budget import budget_rows, terminal_budget
-from reports.tables.table import Layout, legend
+from reports.tables.legend import legend
+from reports.tables.table import Layout, ShownTable
 from reports.tables.terminal import terminal_tables
 from reports.tables.units import scale_of
 from results import published
@@ -35,7 +36,7 @@ from results.files import (
 from results.published import format_column
 from results.record import Record
 from results.sourcecode import source_digest
-from results.store import Line, records_of, write_sealed_csv
+from results.store import write_sealed_csv
 
 
 def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
@@ -45,8 +46,7 @@ def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
     lines, records = write_table(run)
     asked = [record for record in records if record.cell in run.records]
     layout = layout_of(run, records)
-    write_arrays(run, records)
-    made = made_table(run, layout, records_of(lines), records)
+    made = made_table(run, layout, lines, records)
     remarks = [
         *find_kind(run.table.measure).remarks(made),
         *(
@@ -172,32 +172,14 @@ def lines_of(records: Sequence[Record], lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def made_table(
-    run: TableRun, layout: Layout, lines: Sequence[Line], records: Sequence[Record]
-) -> Regenerated:
+    run: TableRun, layout: Layout, lines: pd.DataFrame, records: Sequence[Record]
+) -> ShownTable:
     """What the table's kind is shown with."""
-    return Regenerated(
-        layout,
-        lines,
-        records,
-        run.table.metrics,
-        clients=tuple(row.key for row in run.rows if row.role),
-        arrays=run.files.path("safetensors"),
-    )
+    clients = tuple(row.key for row in run.rows if row.role)
+    return ShownTable(layout, lines, records, run.table.metrics, clients)
 
 
-def write_arrays(run: TableRun, records: Sequence[Record]) -> None:
-    """The arrays of the records as the one file that the picture is drawn from, where the table's
-    kind has one.
-    """
-    path, arrays = run.files.path("safetensors"), find_kind(run.table.measure).arrays(records)
-    if arrays:
-        if not path.exists() or path.read_bytes() != arrays:
-            write_atomic(path, arrays)
-    elif arrays is not None:
-        path.unlink(missing_ok=True)
-
-
-def draw(run: TableRun, table: Regenerated) -> None:
+def draw(run: TableRun, table: ShownTable) -> None:
     """The table's PNG; a picture that shows all this already is left alone, for drawing takes
     longer than the rest together.
 
@@ -215,20 +197,22 @@ def draw(run: TableRun, table: Regenerated) -> None:
         write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
 
 
-def _shown(run: TableRun, table: Regenerated) -> str:
+def _shown(run: TableRun, table: ShownTable) -> str:
     """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the
     code that draws.
     """
-    layout, arrays = table.layout, table.arrays
+    layout = table.layout
     return digest(
         repr(
             [
                 replace(layout, oracles=frozenset()),
                 sorted(layout.oracles),
-                table.lines,
+                table.cells,
                 published.published_table(run.name),
-                [(r.row, r.column, r.seed, r.status, r.measurements) for r in table.records],
-                file_digest(arrays) if arrays.exists() else "",
+                [
+                    (r.row, r.column, r.seed, r.status, r.measurements, r.arrays)
+                    for r in table.records
+                ],
                 run.table.measure,
                 [(row.key, row.role) for row in run.rows],
                 [(cell.key, cell.code) for cell in run.cells],

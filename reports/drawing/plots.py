@@ -20,11 +20,9 @@ from reports.drawing.figures import (
     LABEL,
     MARGIN,
     PUBLISHED,
-    TICK,
     chance_of,
+    filled,
     finish,
-    inches_of,
-    inches_wide,
     limits,
     mark_unsettled,
     note,
@@ -35,7 +33,6 @@ from reports.drawing.figures import (
     vertical_axis,
 )
 from reports.drawing.palette import Look, looks_of
-from reports.tables.counts import left_out
 from reports.tables.table import (
     Block,
     Layout,
@@ -45,6 +42,7 @@ from reports.tables.table import (
     cut_short,
     heading,
     is_number,
+    left_out,
     row_title,
 )
 from results.published import parse_column
@@ -57,6 +55,8 @@ FAR = 100
 axis is logarithmic: bars would hide the small ones."""
 BAR, ROW = 0.066, 0.155
 """Inches of a bar's width, and of a row's height."""
+LETTER = 0.052
+"""About how many inches a letter of a label is wide."""
 PRINTED: dict[str, Any] = {
     "fmt": "D",
     "mfc": "white",
@@ -72,7 +72,7 @@ SPREAD: dict[str, Any] = {"ecolor": "#222222", "elinewidth": 0.7}
 
 
 @styled
-def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
+def table_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
     """The panels of every metric; published values as open diamonds, what guessing gives as a
     dashed line.
 
@@ -93,18 +93,17 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     elif single:
         needs = [[2.0 if len(panels) == 1 else 1.2] * len(block.panels) for block in shown]
         height = ROW * len(rows) + 0.55
-        margin = 0.15 + max(inches_of(row_title(layout, row), TICK) for row in rows)
+        margin = 0.15 + LETTER * max(len(row_title(layout, row)) for row in rows)
     else:
-        needs = [_bars_widths(block, common) for block in shown]
+        needs = [_bars_widths(block) for block in shown]
         height = 1.75 + 0.3 * any(map(_slanted, panels))
     figure, axes = page(needs, height, margin)
-    for block, places in zip(shown, axes, strict=True):
+    for block, places, widths in zip(shown, axes, needs, strict=True):
         far = _far_apart(_ends(layout, block), _bounds(block))
         span = far or limits(_ends(layout, block), _bounds(block))
-        width = min(inches_wide(axis, margin) for axis in places)
-        names = panel_names(block.panels, width, common)
+        names = panel_names(block.panels, common)
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
-            axis.set_title(names[number])
+            axis.set_title(filled(names[number], widths[number], LABEL))
             if far is not None and not along:
                 (axis.set_xscale if single else axis.set_yscale)("log")
             if single:
@@ -114,16 +113,15 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
             vertical_axis(axis, span, block.scale.title, number == 0)
     if layout.title and common:
         layout = replace(layout, labels=(f"{heading(common)} in all panels", *layout.labels))
-    finish(figure, list(itertools.chain(*axes)), layout, path)
+    finish(figure, layout, path)
 
 
-def drawn_blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
+def drawn_blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
     """The metrics of a table that are drawn, with the panels and columns in which any row has a
     number; counts only where there is nothing else.
     """
-    numbers = [line for line in lines if line["metric"] not in TEXTS]
     measured = []
-    for block in blocks(layout, pd.DataFrame(numbers)):
+    for block in blocks(layout, lines[~lines["metric"].isin(TEXTS)]):
         kept = [
             replace(
                 panel,
@@ -165,19 +163,14 @@ def _runs_along(panel: Panel) -> bool:
     return numbers > 1 and len(panel.columns) - numbers <= 1
 
 
-def panel_names(panels: Sequence[Panel], width: float, common: Mapping[str, str]) -> list[str]:
-    """What tells the panels of a metric apart, without what is `common` to all of the picture: as
-    few keys as it takes where all would be wider than `width` inches, else a line for each.
+def panel_names(panels: Sequence[Panel], common: Mapping[str, str]) -> list[str]:
+    """What tells the panels of a metric apart, without what is `common` to all of the picture; all
+    values with their keys where two keys have one value.
     """
-    pairs = _distinct(panels, common)
-    for key in dict.fromkeys(key for p in pairs for key in p):
-        fewer = [{k: v for k, v in p.items() if k != key} for p in pairs]
-        fit = all(inches_of(", ".join(texts), LABEL) <= width for texts in _named(pairs))
-        if not fit and all(fewer) and len(set(map(heading, fewer))) == len(pairs) > 1:
-            pairs = fewer
-    lines = _named(pairs)
-    fit = all(inches_of(", ".join(texts), LABEL) <= width for texts in lines)
-    return [(", " if fit else "\n").join(texts) for texts in lines]
+    pairs = [{k: v for k, v in _keys(panel).items() if k not in common} for panel in panels]
+    items = {item for p in pairs for item in p.items()}
+    same = len({value for _, value in items}) < len(items)
+    return [", ".join(f"{k} {v}" if same else heading({k: v}) for k, v in p.items()) for p in pairs]
 
 
 def _keys(panel: Panel) -> dict[str, str]:
@@ -190,20 +183,6 @@ def _shared(panels: Sequence[Panel]) -> dict[str, str]:
     """What all panels have in common."""
     first, *others = map(_keys, panels)
     return {k: v for k, v in first.items() if all((k, v) in other.items() for other in others)}
-
-
-def _distinct(panels: Sequence[Panel], common: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{k: v for k, v in _keys(panel).items() if k not in common} for panel in panels]
-
-
-def _named(pairs: Sequence[Mapping[str, str]]) -> list[list[str]]:
-    """The values of each panel, all with their keys where two keys have one value."""
-    items = {item for p in pairs for item in p.items()}
-    same = len({value for _, value in items}) < len(items)
-    return [
-        [f"{key} {value}" if same else heading({key: value}) for key, value in p.items()]
-        for p in pairs
-    ]
 
 
 def _bounds(block: Block) -> tuple[float, float] | None:
@@ -265,14 +244,13 @@ def _group(panel: Panel, block: Block) -> int:
     return max(sum(bool(_value(block, row, column)) for row in rows) for column in panel.columns)
 
 
-def _bars_widths(block: Block, common: Mapping[str, str]) -> list[float]:
-    """Inches of each panel that keep its bars distinct, and its headings and titles apart."""
-    widths = []
+def _bars_widths(block: Block) -> list[float]:
+    """Inches of each panel that keep its bars distinct, and its headings apart."""
     bars = BAR * max(_group(panel, block) for panel in block.panels) + 0.06
-    for panel, texts in zip(block.panels, _named(_distinct(block.panels, common)), strict=True):
-        names = 0.2 if _slanted(panel) else 0.06 + inches_of("n" * _longest(panel), TICK)
-        title = max((inches_of(text, LABEL) for text in texts), default=0.0)
-        widths.append(max(0.1 + len(panel.columns) * max(bars, names), title + 0.1))
+    widths = []
+    for panel in block.panels:
+        names = 0.2 if _slanted(panel) else 0.06 + LETTER * _longest(panel)
+        widths.append(max(0.7, 0.1 + len(panel.columns) * max(bars, names)))
     return widths
 
 
