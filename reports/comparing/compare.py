@@ -1,20 +1,9 @@
-"""Compares two result sets cell by cell: the rule of the regression report (docs/regression.md has
-it in full).
+"""Compares two result sets cell by cell, by the rule that docs/regression.md has in full.
 
-With at least two seeds on both sides a metric is worse if Welch's t-test says so, one-sided and at
-`alpha`, Holm's correction made over all cells tested, and the loss is at least the smallest effect
-that matters. With one measurement on a side (one seed, or seeds of which none moves the cell) there
-is no spread to test against: a metric is worse if it lost more than the tolerance. Between two
-machines every run has a spread at least, of the test set and of rounding (`noise.py`), and that is
-what both kinds of cells are tested with. A loss is what the metric's direction makes one; of a
-metric without a direction any such difference counts as a change. Tolerance and effect are given
-for a fraction and scaled to the metric's unit (`metrics/names.py`): 0.02 of an accuracy is 2 in
-percent, 0.2 of an inception score, 1 dB; of a metric of which nothing is known it is 2 % of the
-value. A value that moved by no more than that is counted apart from those that are the same to the
-last digit. Bytes and epsilon must be equal. A cell that vanished or failed is a regression; a new
-one is named. Time and memory of a table are compared by ratio, where both sets did the same work in
-the same way on the same hardware. Sets of different profile, protocol, data, data digest or unit
-are not compared at all.
+With at least two seeds on both sides a metric is judged by Welch's test, with Holm's correction
+over all cells tested; with one measurement on a side by a tolerance; between two machines with the
+spread that every run has there (`noise.py`). Bytes and epsilon must be equal. A value that moved by
+no more than the rule explains is counted apart from those that are the same to the last digit.
 """
 
 from __future__ import annotations

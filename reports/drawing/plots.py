@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from metrics.names import TEXTS
 from reports.drawing.figures import (
     CHANCE,
     GUESS,
@@ -33,19 +32,25 @@ from reports.drawing.figures import (
     vertical_axis,
 )
 from reports.drawing.palette import Look, looks_of
+from reports.drawing.panels import (
+    drawn_blocks,
+    measured_in,
+    panel_names,
+    runs_along,
+    shared_keys,
+    value_of,
+)
 from reports.tables.table import (
     Block,
     Layout,
     Line,
     Panel,
-    blocks,
     cut_short,
     heading,
     is_number,
     left_out,
     row_title,
 )
-from results.published import parse_column
 
 WIDE = 10
 """Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic,
@@ -83,10 +88,10 @@ def table_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
     if not shown:
         return
     panels = [panel for block in shown for panel in block.panels]
-    rows = [row for row in layout.rows if any(_measured(block, row) for block in shown)]
-    along = bool(layout.x_axis) and all(map(_runs_along, panels))
+    rows = [row for row in layout.rows if any(measured_in(block, row) for block in shown)]
+    along = bool(layout.x_axis) and all(map(runs_along, panels))
     single = not along and all(len(panel.columns) == 1 for panel in panels)
-    common = _shared(panels) if len(panels) > 1 else {}
+    common = shared_keys(panels) if len(panels) > 1 else {}
     margin = MARGIN
     if along:
         needs, height = [[1.45] * len(block.panels) for block in shown], 1.9
@@ -116,34 +121,6 @@ def table_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
     finish(figure, layout, path)
 
 
-def drawn_blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
-    """The metrics of a table that are drawn, with the panels and columns in which any row has a
-    number; counts only where there is nothing else.
-    """
-    measured = []
-    for block in blocks(layout, lines[~lines["metric"].isin(TEXTS)]):
-        kept = [
-            replace(
-                panel,
-                columns={
-                    column: name
-                    for column, name in panel.columns.items()
-                    if any(_value(block, row, column) for row in layout.rows)
-                },
-            )
-            for panel in block.panels
-        ]
-        if any(panel.columns for panel in kept):
-            measured.append(replace(block, panels=[panel for panel in kept if panel.columns]))
-    return [block for block in measured if not block.scale.counted] or measured
-
-
-def _value(block: Block, row: str, column: str) -> str:
-    """A measured number as the CSV has it; empty without one."""
-    line = block.cells.get((row, column))
-    return line["value"] if line is not None and line["status"] == "ok" else ""
-
-
 def _marks(axis: Axes, lines: Sequence[Line | None], x: Any, y: Any, rotation: float = 0.0) -> None:
     """At the places of a row's lines, which were cut short, and of how many values a mean is that
     leaves some out.
@@ -151,38 +128,6 @@ def _marks(axis: Axes, lines: Sequence[Line | None], x: Any, y: Any, rotation: f
     short = [line is not None and cut_short(line) for line in lines]
     mark_unsettled(axis, x, np.where(short, y, np.nan))
     note(axis, x, y, ["" if line is None else left_out(line) for line in lines], rotation)
-
-
-def _measured(block: Block, row: str) -> bool:
-    return any(_value(block, row, column) for panel in block.panels for column in panel.columns)
-
-
-def _runs_along(panel: Panel) -> bool:
-    """Whether a panel's columns are numbers, but for one at most that has none."""
-    numbers = sum(map(is_number, panel.columns.values()))
-    return numbers > 1 and len(panel.columns) - numbers <= 1
-
-
-def panel_names(panels: Sequence[Panel], common: Mapping[str, str]) -> list[str]:
-    """What tells the panels of a metric apart, without what is `common` to all of the picture; all
-    values with their keys where two keys have one value.
-    """
-    pairs = [{k: v for k, v in _keys(panel).items() if k not in common} for panel in panels]
-    items = {item for p in pairs for item in p.items()}
-    same = len({value for _, value in items}) < len(items)
-    return [", ".join(f"{k} {v}" if same else heading({k: v}) for k, v in p.items()) for p in pairs]
-
-
-def _keys(panel: Panel) -> dict[str, str]:
-    """The keys of a panel, those of its column too if it has but one."""
-    (column, *others) = panel.columns
-    return {**panel.keys, **({} if others else parse_column(column))}
-
-
-def _shared(panels: Sequence[Panel]) -> dict[str, str]:
-    """What all panels have in common."""
-    first, *others = map(_keys, panels)
-    return {k: v for k, v in first.items() if all((k, v) in other.items() for other in others)}
 
 
 def _bounds(block: Block) -> tuple[float, float] | None:
@@ -241,7 +186,7 @@ room."""
 def _group(panel: Panel, block: Block) -> int:
     """Bars of the panel's largest group."""
     rows = {row for row, _ in block.cells}
-    return max(sum(bool(_value(block, row, column)) for row in rows) for column in panel.columns)
+    return max(sum(bool(value_of(block, row, column)) for row in rows) for column in panel.columns)
 
 
 def _bars_widths(block: Block) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.tables.legend import count_notes
+from reports.tables.legend import bold, count_notes
 from reports.tables.table import (
     MARK,
     Block,
@@ -12,7 +12,6 @@ from reports.tables.table import (
     Panel,
     block_title,
     blocks,
-    bold,
     cut_short,
     measured_text,
     printed_rows,

@@ -14,7 +14,6 @@ from reports.tables.table import (
     Layout,
     block_title,
     blocks,
-    bold,
     cut_short,
     heading,
     left_out,
@@ -82,6 +81,12 @@ def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
     if name not in lines:
         return pd.DataFrame(columns=[*lines.columns, name])
     return lines[(lines["status"] == OK) & (lines[name] != "")]
+
+
+def bold(layout: Layout) -> str:
+    """What is bold in a table, in words."""
+    bounds = ", upper bounds (†) left out" if layout.oracles & set(layout.rows) else ""
+    return f"best of its column{bounds}, if no other row's mean ± std over seeds reaches it"
 
 
 def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:

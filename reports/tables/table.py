@@ -318,12 +318,6 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     return set() if any(reached) else {best}
 
 
-def bold(layout: Layout) -> str:
-    """What is bold in a table, in words."""
-    bounds = ", upper bounds (†) left out" if layout.oracles & set(layout.rows) else ""
-    return f"best of its column{bounds}, if no other row's mean ± std over seeds reaches it"
-
-
 def measured_text(line: Line, scale: Scale) -> str:
     """`0.9812 ± 0.0013`, of how many values where some are undefined, marked where the run was cut
     short; or the failure.

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reports.drawing import plots
+from reports.drawing.panels import panel_names
 from reports.tables.table import Panel
 from tests.reports.drawn import COLUMNS, layout, line, table_of, visible, words
 
@@ -261,10 +262,10 @@ def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
     two = {"c": "c", "d": "d"}
     sites = [Panel({"train": a, "test": b}, two) for a, b in ("xx", "xy", "yx")]
     named = ["train x, test x", "train x, test y", "train y, test x"]
-    assert plots.panel_names(sites, {}) == named
+    assert panel_names(sites, {}) == named
     crossed = [Panel({"data": d, "clients": n}, two) for d in "xy" for n in "35"]
-    assert plots.panel_names([*crossed, Panel({}, two)], {})[::4] == ["x, clients 3", ""]
-    assert plots.panel_names(crossed, {"clients": ""}) == ["x", "x", "y", "y"]
+    assert panel_names([*crossed, Panel({}, two)], {})[::4] == ["x, clients 3", ""]
+    assert panel_names(crossed, {"clients": ""}) == ["x", "x", "y", "y"]
 
 
 def test_a_plain_picture_is_drawn_without_words_around_it(drawn, tmp_path):

@@ -186,12 +186,6 @@ def test_no_row_is_the_best_whose_value_anothers_spread_reaches(metric, values, 
     assert best_rows(one, block, "x=1") == best
 
 
-def test_the_legend_says_what_is_bold_and_that_upper_bounds_are_not():
-    bounds = "upper bounds (†) left out"
-    assert bounds in legend(layout(), table_of([]))[0]
-    assert bounds not in legend(replace(layout(), oracles=frozenset()), table_of([]))[0]
-
-
 def test_numbers_that_print_took_otherwise_stand_beside_it_without_a_difference():
     one = replace(layout(("test=x",)), unlike={"dice": "by another network"})
     lines = [line("a", "test=x", "0.5", "0.6", metric=metric) for metric in ("dice", "ssim")]
@@ -251,13 +245,6 @@ def test_a_mean_that_leaves_out_values_says_of_how_many_it_is_and_the_legend_wha
         assert "(112 of 610)" in table
 
 
-def test_of_a_distance_that_is_older_than_the_counts_the_legend_says_what_it_lacks():
-    one = replace(layout(("x=1",)), rows={"a": "A"})
-    old, new = (line("a", "x=1", "9.5", metric="hd95", **counts) for counts in ({}, ALL))
-    assert any("was not counted" in note for note in legend(one, table_of([old])))
-    assert not any("was not counted" in note for note in legend(one, table_of([new])))
-
-
 def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
     lines = [line("a", "x=1", "0.5", **BEST_OF), line("b", "x=1", "0.6", **BEST_OF)]
     assert best_of_a_column(*lines) == {"b"}
@@ -265,31 +252,6 @@ def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
         "top", "x=1", "0.9", **LAST
     )  # an upper bound is not ranked, so it does not count as another statistic
     assert best_of_a_column(*lines, bound) == {"b"}
-
-
-def test_the_legend_says_once_how_every_number_was_made_if_all_were_made_alike():
-    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B"})
-    alike = table_of(
-        [line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")]
-    )
-    assert legend(one, alike)[1:] == ["each number: after the last of 9 epochs"]
-    assert "- each number: after the last of 9 epochs" in page_of(one, alike).splitlines()
-    old = table_of([line("a", "x=1", "0.5")])  # of before there was a statistic
-    assert len(legend(one, old)) == len(legend(one, old.drop(columns="statistic"))) == 1
-
-
-def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differently():
-    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B", "c": "Row C"})
-    lines = [
-        *(line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")),
-        line("c", "x=1", "0.5", **BEST_OF),
-        line("c", "x=2", "", metric="", status="failed: no", statistic="never reached"),
-    ]
-    assert legend(one, table_of(lines))[1:] == [
-        "Row A, Row B: after the last of 9 epochs",
-        "Row C: best of 9 epochs",
-        "failed: c x=2: failed: no",
-    ]
 
 
 @pytest.mark.parametrize(("metric", "best"), [("dice", {"a"}), ("hd95", {"b"}), ("fog", set())])
@@ -394,10 +356,6 @@ def test_markdown_shows_numbers_failures_claims_and_the_protocol():
     assert "| it wins | holds | yes 3/3 |" in text
     assert "the card" in text
     assert "profile smoke (reduced)" in text
-
-
-def test_the_legend_explains_upper_bounds():
-    assert any("upper bound" in note for note in legend(layout(), table_of([])))
 
 
 def test_a_failed_row_does_not_unrank_the_others():
