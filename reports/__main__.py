@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,23 +36,29 @@ def reports(
         raise typer.Exit
 
 
+def _read(help_text: str) -> Any:
+    """An argument that is a path."""
+    return typer.Argument(parser=path, metavar="PATH", help=help_text)
+
+
+def _write(help_text: str, metavar: str = "FILE") -> Any:
+    """An option that is a path."""
+    return typer.Option(parser=path, metavar=metavar, help=help_text)
+
+
+def _number(help_text: str, parser: Any = number()) -> Any:  # noqa: B008
+    """An option that is a number."""
+    return typer.Option(parser=parser, metavar=NUMBER, help=help_text)
+
+
+Folder = Annotated[Path, _read("folder of results, as given to --results of `reproduce`")]
+
+
 @app.command("build")
 def build_page(
-    results: Annotated[
-        Path,
-        typer.Argument(
-            parser=path,
-            metavar="PATH",
-            help="folder of results, as given to --results of `reproduce`",
-        ),
-    ] = RUNS,
+    results: Folder = RUNS,
     output: Annotated[
-        Path,
-        typer.Option(
-            parser=path,
-            metavar="PATH",
-            help="folder for index.html and the tables as LaTeX and Markdown",
-        ),
+        Path, _write("folder for index.html and the tables as LaTeX and Markdown", "PATH")
     ] = Path("report"),
 ) -> None:
     """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown
@@ -70,21 +76,9 @@ def build_page(
 
 @app.command("draw")
 def draw_pictures(
-    results: Annotated[
-        Path,
-        typer.Argument(
-            parser=path,
-            metavar="PATH",
-            help="folder of results, as given to --results of `reproduce`",
-        ),
-    ] = RUNS,
+    results: Folder = RUNS,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            parser=path,
-            metavar="PATH",
-            help="folder for the pictures; without it, beside the tables",
-        ),
+        Path | None, _write("folder for the pictures; without it, beside the tables", "PATH")
     ] = None,
     plain: Annotated[
         bool,
@@ -111,12 +105,7 @@ def write_gallery(
         ),
     ] = None,
     output: Annotated[
-        Path,
-        typer.Option(
-            parser=path,
-            metavar="FILE",
-            help="the Markdown page; pictures in images/ beside it are shown too",
-        ),
+        Path, _write("the Markdown page; pictures in images/ beside it are shown too")
     ] = Path("docs/gallery.md"),
 ) -> None:
     """One Markdown page with the pictures of all tables that are more than a smoke test."""
@@ -132,52 +121,23 @@ def write_gallery(
 
 @app.command("compare")
 def compare_sets(
-    base: Annotated[
-        Path,
-        typer.Argument(parser=path, metavar="PATH", help="a table's CSV, or a folder of results"),
-    ],
-    new: Annotated[
-        Path, typer.Argument(parser=path, metavar="PATH", help="the same, to be judged")
-    ],
+    base: Annotated[Path, _read("a table's CSV, or a folder of results")],
+    new: Annotated[Path, _read("the same, to be judged")],
     tolerance: Annotated[
-        float,
-        typer.Option(
-            parser=number(),
-            metavar=NUMBER,
-            help="loss that one seed may show, of a fraction; 0.02 is 2 in percent",
-        ),
+        float, _number("loss that one seed may show, of a fraction; 0.02 is 2 in percent")
     ] = RULE.tolerance,
     effect: Annotated[
-        float,
-        typer.Option(
-            parser=number(),
-            metavar=NUMBER,
-            help="smallest significant loss that matters, with more seeds; scaled alike",
-        ),
+        float, _number("smallest significant loss that matters, with more seeds; scaled alike")
     ] = RULE.effect,
     alpha: Annotated[
-        float,
-        typer.Option(
-            parser=number(1e-9, 1),
-            metavar=NUMBER,
-            help="level of the tests over seeds, all of them together",
-        ),
+        float, _number("level of the tests over seeds, all of them together", number(1e-9, 1))
     ] = RULE.alpha,
     time_ratio: Annotated[
         float,
-        typer.Option(
-            parser=number(),
-            metavar=NUMBER,
-            help="largest ratio of a table's times, and of a benchmark's; 0 leaves them out",
-        ),
+        _number("largest ratio of a table's times, and of a benchmark's; 0 leaves them out"),
     ] = RULE.time_ratio,
     memory_ratio: Annotated[
-        float,
-        typer.Option(
-            parser=number(),
-            metavar=NUMBER,
-            help="largest ratio of a table's peak memory; 0 leaves it out",
-        ),
+        float, _number("largest ratio of a table's peak memory; 0 leaves it out")
     ] = RULE.memory_ratio,
     exact: Annotated[
         bool,
@@ -188,38 +148,19 @@ def compare_sets(
     ] = False,
     base_speed: Annotated[
         Path | None,
-        typer.Option(
-            parser=path,
-            metavar="JSON",
-            help="what pytest wrote with --benchmark-json; goes with --new-speed",
-        ),
+        _write("what pytest wrote with --benchmark-json; goes with --new-speed", "JSON"),
     ] = None,
-    new_speed: Annotated[
-        Path | None, typer.Option(parser=path, metavar="JSON", help="the same, to be judged")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(parser=path, metavar="FILE", help="write the Markdown to this file too"),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option(parser=path, metavar="FILE", help="write JUnit XML: a test case per cell"),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(parser=path, metavar="FILE", help="write one page with all cells")
-    ] = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            parser=path, metavar="FILE", help="write all cells with verdict, values, p and why"
-        ),
-    ] = None,
+    new_speed: Annotated[Path | None, _write("the same, to be judged", "JSON")] = None,
+    output: Annotated[Path | None, _write("write the Markdown to this file too")] = None,
+    junit: Annotated[Path | None, _write("write JUnit XML: a test case per cell")] = None,
+    html: Annotated[Path | None, _write("write one page with all cells")] = None,
+    csv: Annotated[Path | None, _write("write all cells with verdict, values, p and why")] = None,
 ) -> None:
     """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
     compared.
     """
     from reports.comparing import summaries
-    from reports.comparing.speed import compare_speed, read_speed
+    from reports.comparing.costs import compare_speed, read_speed
     from reports.tables.resultset import read_pair
 
     rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio, exact)
@@ -241,7 +182,7 @@ def compare_sets(
     if html is not None:
         write_atomic(html, summaries.html(differences, rule, str(base), str(new)))
     if csv is not None:
-        write_atomic(csv, summaries.csv_text(differences))
+        summaries.write_differences(csv, differences)
     typer.echo(summary)
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
 

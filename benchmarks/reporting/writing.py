@@ -16,9 +16,9 @@ from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.running.runner import TableRun, several
 from benchmarks.tables import registry
 from benchmarks.tables.derived import with_derived
-from reports.kinds.kind import Regenerated, draw_table, find_kind, module_of
+from reports.kinds.kind import draw_table, find_kind, module_of
 from reports.pages.sheet import Sheet
-from reports.tables.table import Layout
+from reports.tables.table import Layout, ShownTable
 from results import published
 from results.files import (
     ResultsError,
@@ -32,7 +32,7 @@ from results.files import (
 from results.published import format_column
 from results.record import Record
 from results.sourcecode import source_digest
-from results.store import Line, records_of, summarise, write_csv, write_sealed_csv
+from results.store import summarise, write_csv, write_sealed_csv
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ def write_table(run: TableRun, plain: bool = False) -> Written:
     """
     lines, records = write_numbers(run)
     layout = layout_of(run, records)
-    write_arrays(run, records)
-    made = made_table(run, layout, records_of(lines), records)
+    made = made_table(run, layout, lines, records)
     sheet = _sheet_of(run, made, records)
     claims = judge_claims(run, records)
     sheet.write(run.files.path("layout.json"))
@@ -67,7 +66,7 @@ def write_table(run: TableRun, plain: bool = False) -> Written:
     return Written(lines, records, sheet, claims, tuple(map(run.files.path, suffixes)))
 
 
-def _sheet_of(run: TableRun, made: Regenerated, records: Sequence[Record]) -> Sheet:
+def _sheet_of(run: TableRun, made: ShownTable, records: Sequence[Record]) -> Sheet:
     """What the table's pages say beside its numbers."""
     remarks = [
         *find_kind(run.table.measure).remarks(made),
@@ -126,32 +125,14 @@ def methods_of(run: TableRun, records: Sequence[Record]) -> set[str]:
 
 
 def made_table(
-    run: TableRun, layout: Layout, lines: Sequence[Line], records: Sequence[Record]
-) -> Regenerated:
+    run: TableRun, layout: Layout, lines: pd.DataFrame, records: Sequence[Record]
+) -> ShownTable:
     """What the table's kind is shown with."""
-    return Regenerated(
-        layout,
-        lines,
-        records,
-        run.table.metrics,
-        clients=tuple(row.key for row in run.rows if row.role),
-        arrays=run.files.path("safetensors"),
-    )
+    clients = tuple(row.key for row in run.rows if row.role)
+    return ShownTable(layout, lines, records, run.table.metrics, clients)
 
 
-def write_arrays(run: TableRun, records: Sequence[Record]) -> None:
-    """The arrays of the records as the one file that the picture is drawn from, where the table's
-    kind has one.
-    """
-    path, arrays = run.files.path("safetensors"), find_kind(run.table.measure).arrays(records)
-    if arrays:
-        if not path.exists() or path.read_bytes() != arrays:
-            write_atomic(path, arrays)
-    elif arrays is not None:
-        path.unlink(missing_ok=True)
-
-
-def draw(run: TableRun, table: Regenerated) -> None:
+def draw(run: TableRun, table: ShownTable) -> None:
     """The table's PNG; a picture that shows all this already is left alone, for drawing takes
     longer than the rest together.
 
@@ -169,20 +150,22 @@ def draw(run: TableRun, table: Regenerated) -> None:
         write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
 
 
-def _shown(run: TableRun, table: Regenerated) -> str:
+def _shown(run: TableRun, table: ShownTable) -> str:
     """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the
     code that draws.
     """
-    layout, arrays = table.layout, table.arrays
+    layout = table.layout
     return digest(
         repr(
             [
                 replace(layout, oracles=frozenset()),
                 sorted(layout.oracles),
-                table.lines,
+                table.cells,
                 published.published_table(run.name),
-                [(r.row, r.column, r.seed, r.status, r.measurements) for r in table.records],
-                file_digest(arrays) if arrays.exists() else "",
+                [
+                    (r.row, r.column, r.seed, r.status, r.measurements, r.arrays)
+                    for r in table.records
+                ],
                 run.table.measure,
                 [(row.key, row.role) for row in run.rows],
                 [(cell.key, cell.code) for cell in run.cells],

@@ -4,65 +4,87 @@ protocol, data, data digest or unit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 
-from reports.tables.resultset import Cell, Key, ResultSet
+from reports.tables.resultset import Key, ResultSet
 from results.files import ResultsError
-from results.record import Record
+from results.record import OK, Record
 
 WHOLE_TABLE = ("profile", "protocol")
 EVERY_CELL = ("data", "origin", "public", "public_origin", "unit")
 """What must agree, per table and per cell."""
-
-
 NAMED = 3
 """Tables of each set that a refusal names."""
+ADVICE = ": other files or another loader; if that is meant, regenerate the base set"
 
 
 def check_comparable(base: ResultSet, new: ResultSet) -> None:
     """Raises ResultsError, with the first difference."""
-
-    def refuse(where: str, name: str, was: str, now: str, advice: str = "") -> None:
-        raise ResultsError(f"{where}: {name} is {was} and {now}; these are not comparable{advice}")
-
-    kinds = [_kinds(result_set.cells) for result_set in (base, new)]
-    for table in kinds[0].keys() & kinds[1].keys():
-        for name, was, now in zip(WHOLE_TABLE, kinds[0][table], kinds[1][table], strict=True):
-            if was != now:
-                refuse(table, name, _named(was), _named(now))
-    for key in base.cells.keys() & new.cells.keys():
-        broken = any(
-            cells[key]["status"] != "ok" for cells in (base.cells, new.cells)
-        )  # it may have no data
-        for name in () if broken else EVERY_CELL:
-            # An older CSV has not all of the columns.
-            if (
-                name in base.cells[key]
-                and name in new.cells[key]
-                and base.cells[key][name] != new.cells[key][name]
-            ):
-                refuse(" ".join(key), name, repr(base.cells[key][name]), repr(new.cells[key][name]))
-    for table in base.records.keys() & new.records.keys():
-        keys = [
-            {record.table for record in result_set.records[table]} for result_set in (base, new)
-        ]
-        if all(keys) and keys[0] != keys[1]:
-            refuse(table, "table", _named(keys[0]), _named(keys[1]))
-        before, after = (_digests(result_set.records[table]) for result_set in (base, new))
-        for place in before.keys() & after.keys():
-            if before[place] != after[place]:
-                row, column, name = place
-                advice = (
-                    ": other files or another loader; if that is meant, regenerate the base set"
-                )
-                refuse(
-                    f"{table} {row} {column}",
-                    f"digest of {name}",
-                    _named(before[place]),
-                    _named(after[place]),
-                    advice,
-                )
+    for differing in (_tables, _cells, _digests):
+        for why in differing(base, new):
+            raise ResultsError(why)
     _check_common(base, new)
+
+
+def _refusal(where: str, name: str, was: Iterable[str], now: Iterable[str]) -> str:
+    texts = (" and ".join(map(repr, sorted(values))) for values in (was, now))
+    return f"{where}: {name} is {' and '.join(texts)}; these are not comparable"
+
+
+def _tables(base: ResultSet, new: ResultSet) -> Iterator[str]:
+    """Tables of another profile, protocol or, by their records, name."""
+    for name in WHOLE_TABLE:
+        was, now = _values(base, name), _values(new, name)
+        for table in was.keys() & now.keys():
+            if was[table] != now[table]:
+                yield _refusal(table, name, was[table], now[table])
+    for table in base.records.keys() & new.records.keys():
+        keys = [{record.table for record in one.records[table]} for one in (base, new)]
+        if all(keys) and keys[0] != keys[1]:
+            yield _refusal(table, "table", *keys)
+
+
+def _values(results: ResultSet, name: str) -> dict[str, set[str]]:
+    """By table all that its lines say under one name."""
+    found: dict[str, set[str]] = {}
+    for key, cell in results.cells.items():
+        found.setdefault(key[0], set()).add(cell[name])
+    return found
+
+
+def _cells(base: ResultSet, new: ResultSet) -> Iterator[str]:
+    """Cells of other data or unit. One that failed may have no data, and an older CSV has not all
+    of the columns.
+    """
+    for key in (key for key in base.cells if key in new.cells):
+        was, now = base.cells[key], new.cells[key]
+        both_ok = was["status"] == now["status"] == OK
+        for name in EVERY_CELL if both_ok else ():
+            if was.get(name, now.get(name)) != now.get(name, was.get(name)):
+                yield _refusal(" ".join(key), name, [was[name]], [now[name]])
+
+
+def _digests(base: ResultSet, new: ResultSet) -> Iterator[str]:
+    """Cells whose data have another digest."""
+    for table in (table for table in base.records if table in new.records):
+        before, after = (_digests_of(one.records[table]) for one in (base, new))
+        for place in before:
+            if before[place] != after.get(place, before[place]):
+                row, column, name = place
+                where = f"{table} {row} {column}"
+                yield _refusal(where, f"digest of {name}", before[place], after[place]) + ADVICE
+
+
+def _digests_of(records: Iterable[Record]) -> dict[tuple[str, str, str], set[str]]:
+    """By row, column and kind of data the digests over all seeds."""
+    digests: dict[tuple[str, str, str], set[str]] = {}
+    for r in records:
+        named = {"data": r.data, "public data": r.public, "private data": r.private}
+        named |= {f"data of {other.get('asked')}": other for other in r.others}
+        for name, source in named.items():
+            if source.get("digest"):
+                digests.setdefault((r.row, r.column, name), set()).add(str(source["digest"]))
+    return digests
 
 
 def _check_common(base: ResultSet, new: ResultSet) -> None:
@@ -82,45 +104,10 @@ def _check_common(base: ResultSet, new: ResultSet) -> None:
         return
     # A cell that failed has one line, without metric, for all of its measurements.
     for one, other in ((base, new), (new, base)):
-        failed = [key for key, line in one.cells.items() if line["status"] != "ok"]
+        failed = [key for key, line in one.cells.items() if line["status"] != OK]
         if any(covers(lost, key) for lost in failed for key in other.cells):
             return
     raise ResultsError(f"the sets have no cell of {', '.join(common[:NAMED])} in common")
-
-
-def _named(values: Iterable[str]) -> str:
-    return " and ".join(map(repr, sorted(values)))
-
-
-def _kinds(cells: Mapping[Key, Cell]) -> dict[str, list[set[str]]]:
-    """By table the values of what must agree over the whole of it."""
-    by_table: dict[str, list[set[str]]] = {}
-    for key, cell in cells.items():
-        for values, name in zip(
-            by_table.setdefault(key[0], [set() for _ in WHOLE_TABLE]), WHOLE_TABLE, strict=True
-        ):
-            values.add(cell[name])
-    return by_table
-
-
-def _digests(records: Iterable[Record]) -> dict[tuple[str, str, str], set[str]]:
-    """By row, column and `data` or `public data` the digests over all seeds."""
-    digests: dict[tuple[str, str, str], set[str]] = {}
-    for record in records:
-        named = [
-            ("data", record.data),
-            ("public data", record.public),
-            ("private data", record.private),
-        ]
-        for name, source in (
-            *named,
-            *((f"data of {other.get('asked')}", other) for other in record.others),
-        ):
-            if source.get("digest"):
-                digests.setdefault((record.row, record.column, name), set()).add(
-                    str(source["digest"])
-                )
-    return digests
 
 
 def covers(failed: Key, key: Key) -> bool:

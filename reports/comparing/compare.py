@@ -1,20 +1,9 @@
-"""Compares two result sets cell by cell: the rule of the regression report (docs/regression.md has
-it in full).
+"""Compares two result sets cell by cell, by the rule that docs/regression.md has in full.
 
-With at least two seeds on both sides a metric is worse if Welch's t-test says so, one-sided and at
-`alpha`, Holm's correction made over all cells tested, and the loss is at least the smallest effect
-that matters. With one measurement on a side (one seed, or seeds of which none moves the cell) there
-is no spread to test against: a metric is worse if it lost more than the tolerance. Between two
-machines every run has a spread at least, of the test set and of rounding (`noise.py`), and that is
-what both kinds of cells are tested with. A loss is what the metric's direction makes one; of a
-metric without a direction any such difference counts as a change. Tolerance and effect are given
-for a fraction and scaled to the metric's unit (`metrics/names.py`): 0.02 of an accuracy is 2 in
-percent, 0.2 of an inception score, 1 dB; of a metric of which nothing is known it is 2 % of the
-value. A value that moved by no more than that is counted apart from those that are the same to the
-last digit. Bytes and epsilon must be equal. A cell that vanished or failed is a regression; a new
-one is named. Time and memory of a table are compared by ratio, where both sets did the same work in
-the same way on the same hardware. Sets of different profile, protocol, data, data digest or unit
-are not compared at all.
+With at least two seeds on both sides a metric is judged by Welch's test, with Holm's correction
+over all cells tested; with one measurement on a side by a tolerance; between two machines with the
+spread that every run has there (`noise.py`). Bytes and epsilon must be equal. A value that moved by
+no more than the rule explains is counted apart from those that are the same to the last digit.
 """
 
 from __future__ import annotations
@@ -29,9 +18,11 @@ from reports.comparing.costs import costs_of, settings_of
 from reports.comparing.noise import records_of, run_noise, same_machine
 from reports.comparing.rule import ANOTHER_MACHINE, MOVED, UNDECIDED, Difference, Rule
 from reports.comparing.significance import explained, holm, loss_of, measurements, p_value
-from reports.tables.counts import share_of
-from reports.tables.resultset import Cell, Key, ResultSet
+from reports.tables.resultset import Key, ResultSet
+from reports.tables.table import share_of
 from reports.tables.units import Scale, scale_of
+from results.record import OK
+from results.store import Line
 
 EXACT = {"bytes_up": "bytes up", "bytes_down": "bytes down", "epsilon": "ε", "delta": "δ"}
 """What must be equal, with its name in a report."""
@@ -46,20 +37,13 @@ def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Differe
     check_comparable(base, new)
     differences: dict[Key, Difference] = {}
     noises: dict[Key, float] = {}
-    broken = {key: line["status"] for key, line in new.cells.items() if line["status"] != "ok"}
+    broken = {key: line["status"] for key, line in new.cells.items() if line["status"] != OK}
     for key, old in base.cells.items():
         now = new.cells.get(key)
-        if old["status"] != "ok":
+        if old["status"] != OK:
             differences[key] = _once_failed(key, now, new)
         elif now is None:
-            # A cell that failed has one line, without metric, for all of its measurements.
-            status = next((status for failed, status in broken.items() if covers(failed, key)), "")
-            verdict, why = (
-                ("failed", status) if status else ("vanished", "no such cell in the new set")
-            )
-            differences[key] = Difference(
-                key, verdict, _text(old), "", why, values=(old["value"], "")
-            )
+            differences[key] = _lost(key, old, broken)
         else:
             noises[key] = run_noise(key, base, new)
             differences[key] = _judge(key, old, now, rule, noises[key])
@@ -67,30 +51,27 @@ def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Differe
     for key, difference in differences.items():
         differences[key] = _told_if_moved(difference, base, new, rule.exact)
     for key, now in new.cells.items():
-        if key not in base.cells and not (
-            key in broken and any(covers(key, known) for known in base.cells)
-        ):
-            verdict, why = ("new", "") if now["status"] == "ok" else ("failed", now["status"])
-            differences[key] = Difference(
-                key, verdict, "", _text(now), why, values=("", now["value"])
-            )
-    settings = [
-        settings_of(table, base.records[table], new.records[table])
-        for table in base.records
-        if table in new.records
-    ]
-    costs = [
-        costs_of(table, base.records[table], new.records[table], rule)
-        for table in base.records
-        if table in new.records
-    ]
-    return [
-        *differences.values(),
-        *(difference for table in (*settings, *costs) for difference in table),
-    ]
+        known = key in broken and any(covers(key, other) for other in base.cells)
+        if key not in base.cells and not known:
+            verdict, why = ("new", "") if now["status"] == OK else ("failed", now["status"])
+            values = ("", now["value"])
+            differences[key] = Difference(key, verdict, "", _text(now), why, values=values)
+    both = [(t, base.records[t], new.records[t]) for t in base.records if t in new.records]
+    settings = [found for table in both for found in settings_of(*table)]
+    costs = [found for table in both for found in costs_of(*table, rule)]
+    return [*differences.values(), *settings, *costs]
 
 
-def _once_failed(key: Key, now: Cell | None, new: ResultSet) -> Difference:
+def _lost(key: Key, old: Line, broken: Mapping[Key, str]) -> Difference:
+    """A cell that the new set lacks. One that failed has one line, without metric, for all of its
+    measurements.
+    """
+    status = next((status for failed, status in broken.items() if covers(failed, key)), "")
+    verdict, why = ("failed", status) if status else ("vanished", "no such cell in the new set")
+    return Difference(key, verdict, _text(old), "", why, values=(old["value"], ""))
+
+
+def _once_failed(key: Key, now: Line | None, new: ResultSet) -> Difference:
     if now is not None:
         return Difference(key, "same", "", "", "failed in the base set too")
     if any(covers(key, other) for other in new.cells):
@@ -100,7 +81,7 @@ def _once_failed(key: Key, now: Cell | None, new: ResultSet) -> Difference:
     )
 
 
-def _judge(key: Key, old: Cell, now: Cell, rule: Rule, noise: float) -> Difference:
+def _judge(key: Key, old: Line, now: Line, rule: Rule, noise: float) -> Difference:
     """The difference of a cell that both sets have, before the correction for the number of
     tests.
     """
@@ -212,6 +193,6 @@ def _worse(scale: Scale) -> str:
     return "worse" if scale.sign else "changed"
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: Line) -> str:
     scale = scale_of(cell["metric"], cell["unit"])
     return scale.text(cell["value"]) + (f" ± {scale.text(cell['std'])}" if cell["std"] else "")

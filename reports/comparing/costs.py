@@ -1,9 +1,14 @@
-"""What a table cost in two result sets, and the settings in which its cells differ."""
+"""What a table cost in two result sets, the settings in which its cells differ, and two runs of the
+speed benchmarks: the JSON files that pytest-benchmark writes with `--benchmark-json`.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from reports.comparing.rule import (
     COST,
@@ -11,12 +16,14 @@ from reports.comparing.rule import (
     NOT_COMPARED,
     OTHER,
     SETTINGS,
+    SPEED,
     TIME,
     WHOLE,
     Difference,
     Rule,
 )
 from reports.tables.resultset import Key
+from results.files import ResultsError
 from results.record import OK, Record
 
 SHORT_S = 10.0
@@ -25,11 +32,13 @@ much."""
 RUN_ALIKE = ("device", "threads", "precision", "compile", "stacked")
 """Entries of a record's `machine` that must agree before time or memory are compared; for times
 `hardware`, `kernels` and `cores` too."""
+TABLE, MEDIAN = "speed", "median"
+Pairs = Sequence[tuple[Record, Record]]
 
 
 def settings_of(table: str, base: Sequence[Record], new: Sequence[Record]) -> list[Difference]:
-    """One line that names the settings in which the cells of both sets differ, and the commits;
-    none if they do not.
+    """One line that names the settings in which the cells of both sets differ; none if they do
+    not.
     """
     after = {(r.row, r.column, r.seed): r.config for r in new}
     changes: dict[str, None] = {}
@@ -49,66 +58,51 @@ def costs_of(
     """Time and memory of the cells that finished in both sets; one line that says why, where they
     cannot be compared.
     """
-    if not (rule.time_ratio or rule.memory_ratio):
+    asked = {TIME: rule.time_ratio, MEMORY: rule.memory_ratio}
+    asked = {what: allowed for what, allowed in asked.items() if allowed}
+    if not asked:
         return []
-    everything = ", ".join(
-        what for what, allowed in ((TIME, rule.time_ratio), (MEMORY, rule.memory_ratio)) if allowed
-    )
+    finished = {(r.row, r.column, r.seed): r for r in new if r.status == OK}
+    places = [(r, finished.get((r.row, r.column, r.seed))) for r in base if r.status == OK]
+    pairs = [(was, now) for was, now in places if now is not None]
+    if why := _not_alike(base, new, pairs):
+        return [_not_compared((table, WHOLE, "", ", ".join(asked)), why, COST)]
+    return [
+        (_time if what == TIME else _memory)((table, WHOLE, "", what), pairs, allowed)
+        for what, allowed in asked.items()
+    ]
 
-    def leave_out(what: str, why: str) -> Difference:
-        return not_compared(table, WHOLE, what, why, COST)
 
+def _not_alike(base: Sequence[Record], new: Sequence[Record], pairs: Pairs) -> str:
+    """Why neither time nor memory can be compared; empty if they can."""
     if not (base and new):
-        sets = " and ".join(name for name, records in (("base", base), ("new", new)) if not records)
-        return [
-            leave_out(
-                everything,
-                f"no records beside the CSV ({sets}), so data digests were not compared either",
-            )
-        ]
-    finished = [
-        {(r.row, r.column, r.seed): r for r in records if r.status == OK} for records in (base, new)
-    ]
-    pairs = [
-        (old, finished[1][place]) for place, old in finished[0].items() if place in finished[1]
-    ]
+        sets = " and ".join(name for name, of in (("base", base), ("new", new)) if not of)
+        return f"no records beside the CSV ({sets}), so data digests were not compared either"
     if not pairs:
-        return [leave_out(everything, "no cell finished in both sets with the same seed")]
-    work = [
+        return "no cell finished in both sets with the same seed"
+    was, now = (
         sum(int(record.stages.get("computed", 0)) for record in side)
         for side in zip(*pairs, strict=True)
-    ]
-    if work[0] != work[1]:
-        return [
-            leave_out(
-                everything,
-                f"{work[0]} and {work[1]} stages were computed, the others found in the cache",
-            )
-        ]
-    if unlike := _unlike(pairs, RUN_ALIKE):
-        return [leave_out(everything, unlike)]
-    differences = []
-    if rule.time_ratio:
-        was, now = (
-            math.fsum(float(record.seconds) for record in side) for side in zip(*pairs, strict=True)
-        )
-        why = _unlike(pairs, ("hardware", "kernels", "cores"))
-        if not why and was < SHORT_S:
-            why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
-        time = by_ratio((table, WHOLE, "", TIME), was, now, rule.time_ratio, "s", "slower", COST)
-        differences.append(leave_out(TIME, why) if why else time)
-    if rule.memory_ratio:
-        was, now = (
-            max(float(record.peak_memory_mb) for record in side)
-            for side in zip(*pairs, strict=True)
-        )
-        differences.append(
-            by_ratio((table, WHOLE, "", MEMORY), was, now, rule.memory_ratio, "MB", "larger", COST)
-        )
-    return differences
+    )
+    if was != now:
+        return f"{was} and {now} stages were computed, the others found in the cache"
+    return _unlike(pairs, RUN_ALIKE)
 
 
-def _unlike(pairs: Iterable[tuple[Record, Record]], names: Iterable[str]) -> str:
+def _time(key: Key, pairs: Pairs, allowed: float) -> Difference:
+    was, now = (math.fsum(r.seconds for r in side) for side in zip(*pairs, strict=True))
+    why = _unlike(pairs, ("hardware", "kernels", "cores"))
+    if not why and was < SHORT_S:
+        why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
+    return _not_compared(key, why, COST) if why else _by_ratio(key, was, now, allowed, "s", COST)
+
+
+def _memory(key: Key, pairs: Pairs, allowed: float) -> Difference:
+    was, now = (max(float(r.peak_memory_mb) for r in side) for side in zip(*pairs, strict=True))
+    return _by_ratio(key, was, now, allowed, "MB", COST)
+
+
+def _unlike(pairs: Pairs, names: Iterable[str]) -> str:
     """The first of the named entries of `machine` in which two records of a cell differ, in
     words.
     """
@@ -120,26 +114,66 @@ def _unlike(pairs: Iterable[tuple[Record, Record]], names: Iterable[str]) -> str
     return ""
 
 
-def not_compared(table: str, row: str, what: str, why: str, kind: str) -> Difference:
-    """What was left out, and why."""
-    return Difference((table, row, "", what), NOT_COMPARED, "", "", why, kind=kind)
+def _not_compared(key: Key, why: str, kind: str) -> Difference:
+    return Difference(key, NOT_COMPARED, "", "", why, kind=kind)
 
 
-def by_ratio(
-    key: Key, was: float, now: float, allowed: float, unit: str, verdict: str, kind: str
-) -> Difference:
-    """The difference of two times or sizes: `verdict` if their ratio is above `allowed`."""
+def _by_ratio(key: Key, was: float, now: float, allowed: float, unit: str, kind: str) -> Difference:
+    """The difference of two times or sizes, a regression if their ratio is above `allowed`."""
     ratio = now / was if was else math.inf if now else 1.0
     old, new = (
         f"{value:,.1f} {unit}" if value >= 10 else f"{value:.3g} {unit}" for value in (was, now)
     )
+    worse = "larger" if unit == "MB" else "slower"
     why = f"ratio {ratio:.2f}, {allowed:g} allowed"
-    return Difference(
-        key,
-        verdict if ratio > allowed else "same",
-        old,
-        new,
-        why,
-        values=(repr(was), repr(now)),
-        kind=kind,
-    )
+    verdict = worse if ratio > allowed else "same"
+    return Difference(key, verdict, old, new, why, values=(repr(was), repr(now)), kind=kind)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One run of the benchmarks."""
+
+    machine: str
+    """Processor and number of cores."""
+    medians: Mapping[str, float]
+    """Seconds per round by full name of the benchmark."""
+
+
+def read_speed(path: Path) -> Speed:
+    """Read such a file. Raises ResultsError if it is not one, or has no benchmark."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        info, found = value["machine_info"], value["benchmarks"]
+        cpu = info.get("cpu", {})
+        name = cpu.get("brand_raw") or info.get("processor") or info.get("machine")
+        medians = {entry["fullname"]: float(entry["stats"]["median"]) for entry in found}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ResultsError(
+            f"{path} is no file of pytest-benchmark's --benchmark-json: {error}"
+        ) from error
+    if not medians:
+        raise ResultsError(f"{path} has no benchmark")
+    return Speed(f"{name}, {cpu.get('count')} cores", medians)
+
+
+def compare_speed(base: Speed, new: Speed, allowed: float) -> list[Difference]:
+    """The ratio of the medians of every benchmark, where both ran on the same processor; 0 leaves
+    the ratios out.
+
+    A benchmark that vanished is a regression on any machine.
+    """
+    why = "the ratio of times is turned off" if not allowed else ""
+    if base.machine != new.machine:
+        why = f"{base.machine} and {new.machine}"
+    differences = [_not_compared((TABLE, "", "", MEDIAN), why, SPEED)] if why else []
+    for name in {**base.medians, **new.medians}:
+        key, was, now = (TABLE, name, "", MEDIAN), base.medians.get(name), new.medians.get(name)
+        if was is None:
+            differences.append(Difference(key, "new", "", "", kind=SPEED))
+        elif now is None:
+            lost = "no such benchmark in the new file"
+            differences.append(Difference(key, "vanished", "", "", lost, kind=SPEED))
+        elif not why:
+            differences.append(_by_ratio(key, was, now, allowed, "s", SPEED))
+    return differences

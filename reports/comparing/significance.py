@@ -10,12 +10,12 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from reports.tables.resultset import Cell
+from results.store import Line
 
 T = TypeVar("T", bound=Hashable)
 
 
-def measurements(base: Cell, new: Cell) -> tuple[int, int]:
+def measurements(base: Line, new: Line) -> tuple[int, int]:
     """How many measurements either side is the mean of: its seeds. Where the values of neither side
     differ over seeds, these move nothing that the cell depends on: they are one measurement.
     """
@@ -24,7 +24,7 @@ def measurements(base: Cell, new: Cell) -> tuple[int, int]:
     return int(base["n"]), int(new["n"])
 
 
-def p_value(base: Cell, new: Cell, sign: int, noise: float = 0.0) -> float:
+def p_value(base: Line, new: Line, sign: int, noise: float = 0.0) -> float:
     """One-sided p-value that `new` is worse than `base`; two-sided for a metric without a direction
     (`sign` 0).
 
@@ -47,7 +47,7 @@ def p_value(base: Cell, new: Cell, sign: int, noise: float = 0.0) -> float:
     return float(norm.sf(z)) * (1 if sign else 2)
 
 
-def explained(base: Cell, new: Cell, noise: float, level: float) -> float:
+def explained(base: Line, new: Line, noise: float, level: float) -> float:
     """The loss that noise alone exceeds with probability `level`."""
     from scipy.stats import norm
 

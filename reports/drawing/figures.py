@@ -2,15 +2,16 @@
 as PNG, SVG and PDF.
 
 A picture is as wide as one column of a paper, or as two; its texts are of the size of a caption.
+Matplotlib's constrained layout places the panels. Title, legend and footnote stand above and below
+them, and the file is as high as it takes.
 """
 
 from __future__ import annotations
 
-import base64
 import io
 import itertools
 import math
-import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +23,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.textpath import text_to_path
-from PIL import Image, ImageChops
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox
 
 from metrics.names import facts
 from reports.tables.table import MARK, Layout
@@ -35,12 +35,12 @@ from results.files import write_atomic
 
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
 """Inches of a picture's width."""
-UNSEEN = 8
-"""Of 255, by which a colour may differ in a picture with a palette."""
 MARGIN = 0.55
 """Inches beside the panels, for the name and numbers of a vertical axis."""
 TITLE, LABEL, TICK, NOTE = 7.5, 7.0, 6.5, 5.0
 """Sizes of text in points."""
+WIDE = 0.55
+"""Of its height, about how wide a letter is."""
 STYLE: Any = {
     # Matplotlib's own first: no picture hangs on the user's settings.
     **{k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")},
@@ -103,117 +103,17 @@ class Texts:
     note: str = ""
 
 
-def texts_of(layout: Layout, width: float) -> Texts:
-    """One line that says which table it is and what of, and everything else as the footnote.
-
-    Of a caption that is wider than the picture, `width` inches, the title has what fits: all but
-    what is in brackets, its first clause, or that up to a preposition. Both are empty for a layout
-    without (`Layout.plain`).
+def texts_of(layout: Layout) -> Texts:
+    """Which table it is and what of, and everything else as the footnote; both are empty for a
+    layout without (`Layout.plain`).
     """
     if not layout.title:
         return Texts()
-    bare = re.sub(r" \([^)]*\)", "", layout.caption)
-    clause = re.split("[,;:] ", bare)[0]
-    ends = [
-        match.start()
-        for match in re.finditer(" (?:against|at|by|for|from|in|of|on|to|under|with) ", clause)
-    ]
-    captions = [layout.caption, bare, clause, *(clause[:end] for end in ends[::-1])]
-    titles = [f"{layout.title}. {caption}" for caption in captions]
-    title = next((text for text in titles if inches_of(text, TITLE) < width - 0.15), layout.title)
     unlike = [
         f"{facts(m).title} not compared with print: {how}" for m, how in layout.unlike.items()
     ]
-    caption = [] if title == titles[0] else [layout.caption]
-    return Texts(title, f"{layout.key}: {'; '.join([*caption, *layout.labels, *unlike])}.")
-
-
-def inches_of(text: str, size: float) -> float:
-    """How wide a line of text is."""
-    points, *_ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)
-    return points / 72
-
-
-def wrapped(text: str, inches: float, size: float) -> str:
-    """Text in lines that are no wider, broken at spaces."""
-    lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and inches_of(longer, size) <= inches:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return "\n".join(lines)
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG and, beside it, as SVG and PDF, each in one step."""
-    metadata: dict[str, dict[str, Any]] = {
-        "svg": {"Date": None},
-        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-        "png": {"Software": None},
-    }
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # places are found once, not for each format
-    for axis in figure.axes:  # the last digits are those of a solver, which differ from run to run
-        left, bottom, width, height = axis.get_position(original=True).bounds
-        axis.set_position((round(left, 5), round(bottom, 5), round(width, 5), round(height, 5)))
-    for kind, known in metadata.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=200, metadata=known)
-        drawn = buffer.getvalue()
-        if kind == "svg":
-            drawn = shortened(drawn.decode()).encode()
-        elif kind == "png":
-            drawn = with_palette(drawn)
-        write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), drawn)
-
-
-def shortened(svg: str) -> str:
-    """An SVG with places to a hundredth of a point, where Matplotlib writes six digits, and images
-    in it as small as PNG has them.
-    """
-
-    def in_place(place: re.Match[str]) -> str:
-        return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", place[0])
-
-    def in_it(image: re.Match[str]) -> str:
-        return base64.b64encode(repacked(base64.b64decode(image[0]))).decode()
-
-    svg = re.sub(r'(?<= (?:d|x|y)=")[^"]*|translate\([^)]*\)', in_place, svg)
-    return re.sub(r'(?<=data:image/png;base64,)[^"]*', in_it, svg)
-
-
-def with_palette(png: bytes) -> bytes:
-    """An opaque picture in 256 colours, if no channel of any pixel so moves by more than `UNSEEN`,
-    as in charts, whose further colours smooth edges; else `repacked`.
-    """
-    given = Image.open(io.BytesIO(png), formats=["PNG"])
-    image = given.convert("RGB")
-    of_few = image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    moved: Any = ImageChops.difference(image, of_few.convert("RGB")).getextrema()
-    if not _is_opaque(given) or max(most for _, most in moved) > UNSEEN:
-        return repacked(png)
-    return _packed(of_few, given)
-
-
-def repacked(png: bytes) -> bytes:
-    """The same pixels in a smaller PNG if there is one; an opaque image has no alpha there."""
-    given = Image.open(io.BytesIO(png), formats=["PNG"])
-    image = given.convert("RGB") if given.mode == "RGBA" and _is_opaque(given) else given
-    return min(png, _packed(image, given), key=len)
-
-
-def _is_opaque(image: Image.Image) -> bool:
-    return image.mode != "RGBA" or image.getchannel("A").getextrema() == (255, 255)
-
-
-def _packed(image: Image.Image, given: Image.Image) -> bytes:
-    """As PNG, as large on paper as the `given` one."""
-    buffer = io.BytesIO()
-    size = {"dpi": given.info["dpi"]} if "dpi" in given.info else {}
-    image.save(buffer, "PNG", optimize=True, **size)
-    return buffer.getvalue()
+    note = f"{layout.key}: {'; '.join([*layout.labels, *unlike])}."
+    return Texts(f"{layout.title}. {layout.caption}", note)
 
 
 def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:
@@ -276,15 +176,6 @@ def page(
     return figure, [list(itertools.islice(flat, len(block))) for block in needs]
 
 
-def inches_wide(axis: Axes, margin: float = MARGIN) -> float:
-    """About how wide a panel of a `page` is."""
-    place = axis.get_subplotspec()
-    assert place is not None
-    ratios: Any = place.get_gridspec().get_width_ratios()
-    whole = float(axis.get_figure(root=True).get_size_inches()[0]) - margin  # type: ignore[union-attr]
-    return 0.95 * whole * float(ratios[place.colspan.start] / sum(ratios))
-
-
 def _lines(needs: Sequence[float], width: float) -> list[list[float]]:
     """Widths in lines of at most `width`, as few as there can be, and about as long as each
     other.
@@ -328,69 +219,86 @@ def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple
 
 
 def finish(
-    figure: Figure,
-    axes: Sequence[Axes],
-    about: Layout | Texts,
-    path: Path,
-    handles: Sequence[Artist] = (),
+    figure: Figure, about: Layout | Texts, path: Path, handles: Sequence[Artist] = ()
 ) -> None:
     """Write a figure with a title above, and below a legend, of all that its axes label and of
     `handles`, and the footnote.
-
-    The panels keep their height: the figure grows by what stands around them.
     """
     labelled: dict[str, Artist] = {str(handle.get_label()): handle for handle in handles}
-    for axis in axes:
+    for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             labelled.setdefault(label, handle)
     for mark in LAST:
         if mark in labelled:
             labelled[mark] = labelled.pop(mark)
-    width, height = figure.get_size_inches()
-    texts = about if isinstance(about, Texts) else texts_of(about, width)
-    note = wrapped(texts.note, 0.96 * width, NOTE)
-    above = 0.2 if texts.title else 0.0
-    note_height = (0.04 + 1.25 * NOTE / 72 * len(note.splitlines())) if note else 0.0
-    legend, legend_height = _legend(figure, labelled) if labelled else (None, 0.0)
-    below = note_height + legend_height + 0.02
-    whole = height + above + below
-    figure.set_size_inches(width, whole)
-    engine: Any = figure.get_layout_engine()
-    if engine is not None:
-        engine.set(rect=(0.0, below / whole, 1.0, height / whole))
-    if texts.title:
-        figure.text(0.5, 1 - 0.04 / whole, texts.title, ha="center", va="top", fontsize=TITLE)
-    if note:
-        look: dict[str, Any] = {"ha": "left", "va": "bottom", "color": "#555555", "fontsize": NOTE}
-        figure.text(0.05 / width, 0.03 / whole, note, linespacing=1.2, **look)
-    if legend is not None:
-        legend.set_bbox_to_anchor((0.5, note_height / whole), transform=figure.transFigure)
+    texts = about if isinstance(about, Texts) else texts_of(about)
+    width = figure.get_figwidth()
+    title, note = filled(texts.title, width, TITLE), filled(texts.note, width, NOTE)
+    above: Any = {"ha": "center", "va": "bottom", "fontsize": TITLE}
+    _hung(figure, title, (0.5, 1.0), figure.transFigure, 4, above)
+    # The footnote hangs from the legend, or from the picture, whatever their heights.
+    over: Any = _legend(figure, labelled) if labelled else figure.transFigure
+    below: Any = {"ha": "left", "va": "top", "color": "#555555", "fontsize": NOTE}
+    _hung(figure, note, (0.01, 0.0), (figure.transFigure, over), -3, below)
     save(figure, path)
 
 
-def _legend(figure: Figure, labelled: Mapping[str, Artist]) -> tuple[Any, float]:
-    """The legend in as many columns as fit, rows of equal length; and its height in inches."""
-    width = figure.get_size_inches()[0] * figure.dpi
-    renderer: Any = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-    for rows in range(1, len(labelled) + 1):
+def _hung(
+    figure: Figure, text: str, place: tuple[float, float], of: Any, points: float, look: Any
+) -> None:
+    """A text so many points above a place of a figure, or of what hangs on it."""
+    if text:
+        gap: Any = {"xytext": (0, points), "textcoords": "offset points"}
+        figure.add_artist(Annotation(text, place, xycoords=of, **gap, **look))
+
+
+def filled(text: str, inches: float, size: float) -> str:
+    """Text in lines that are about so wide, at most, in letters of a size in points."""
+    return textwrap.fill(text, max(8, int(72 * inches / (WIDE * size))))
+
+
+def _legend(figure: Figure, labelled: Mapping[str, Artist]) -> Artist:
+    """The legend below a figure in as many columns as fit, rows of equal length."""
+    look: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "frameon": False}
+    gaps: Any = {"borderaxespad": 0.2, "columnspacing": 1.2, "labelspacing": 0.3}
+    handle: Any = {"handlelength": 1.6, "handletextpad": 0.5}
+    for rows in itertools.count(1):
+        across = -(-len(labelled) // rows)
         legend = figure.legend(
-            list(labelled.values()),
-            list(labelled),
-            loc="lower center",
-            frameon=False,
-            ncol=-(-len(labelled) // rows),
-            borderaxespad=0.2,
-            columnspacing=1.2,
-            handlelength=1.6,
-            handletextpad=0.5,
-            labelspacing=0.3,
+            list(labelled.values()), list(labelled), ncols=across, **look, **gaps, **handle
         )
-        legend.set_in_layout(False)
-        extent = legend.get_window_extent(renderer)
-        if extent.width <= width or rows == len(labelled):
-            break
+        if legend.get_window_extent().width <= figure.bbox.width or across == 1:
+            return legend
         legend.remove()
-    return legend, extent.height / figure.dpi + 0.03
+    raise AssertionError
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG and, beside it, as SVG and PDF, each in one step: as wide as it is, and
+    as high as all that stands on it.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # places are found once, not for each format
+    for axis in figure.axes:  # the last digits are those of a solver, which differ from run to run
+        places = [round(place, 5) for place in axis.get_position(original=True).bounds]
+        axis.set_position((places[0], places[1], places[2], places[3]))
+    drawn = figure.get_tightbbox()
+    low, high = round(drawn.y0 - EDGE_OF_FILE, 2), round(drawn.y1 + EDGE_OF_FILE, 2)
+    box = Bbox([[0, low], [figure.get_figwidth(), high]])
+    for kind, known in METADATA.items():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=200, metadata=known, bbox_inches=box)
+        write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())
+
+
+METADATA: Mapping[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "png": {"Software": None},
+}
+"""Of files: neither a date nor a version, so that the same plot is the same file."""
+EDGE_OF_FILE = 0.04
+"""Inches of margin above and below all that is drawn."""
 
 
 def vertical_axis(axis: Axes, span: tuple[float, float], title: str, named: bool) -> None:

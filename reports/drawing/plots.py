@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from metrics.names import TEXTS
 from reports.drawing.figures import (
     CHANCE,
     GUESS,
     LABEL,
     MARGIN,
     PUBLISHED,
-    TICK,
     chance_of,
+    filled,
     finish,
-    inches_of,
-    inches_wide,
     limits,
     mark_unsettled,
     note,
@@ -35,19 +32,25 @@ from reports.drawing.figures import (
     vertical_axis,
 )
 from reports.drawing.palette import Look, looks_of
-from reports.tables.counts import left_out
+from reports.drawing.panels import (
+    drawn_blocks,
+    measured_in,
+    panel_names,
+    runs_along,
+    shared_keys,
+    value_of,
+)
 from reports.tables.table import (
     Block,
     Layout,
     Line,
     Panel,
-    blocks,
     cut_short,
     heading,
     is_number,
+    left_out,
     row_title,
 )
-from results.published import parse_column
 
 WIDE = 10
 """Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic,
@@ -57,6 +60,8 @@ FAR = 100
 axis is logarithmic: bars would hide the small ones."""
 BAR, ROW = 0.066, 0.155
 """Inches of a bar's width, and of a row's height."""
+LETTER = 0.052
+"""About how many inches a letter of a label is wide."""
 PRINTED: dict[str, Any] = {
     "fmt": "D",
     "mfc": "white",
@@ -72,7 +77,7 @@ SPREAD: dict[str, Any] = {"ecolor": "#222222", "elinewidth": 0.7}
 
 
 @styled
-def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
+def table_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
     """The panels of every metric; published values as open diamonds, what guessing gives as a
     dashed line.
 
@@ -83,28 +88,27 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     if not shown:
         return
     panels = [panel for block in shown for panel in block.panels]
-    rows = [row for row in layout.rows if any(_measured(block, row) for block in shown)]
-    along = bool(layout.x_axis) and all(map(_runs_along, panels))
+    rows = [row for row in layout.rows if any(measured_in(block, row) for block in shown)]
+    along = bool(layout.x_axis) and all(map(runs_along, panels))
     single = not along and all(len(panel.columns) == 1 for panel in panels)
-    common = _shared(panels) if len(panels) > 1 else {}
+    common = shared_keys(panels) if len(panels) > 1 else {}
     margin = MARGIN
     if along:
         needs, height = [[1.45] * len(block.panels) for block in shown], 1.9
     elif single:
         needs = [[2.0 if len(panels) == 1 else 1.2] * len(block.panels) for block in shown]
         height = ROW * len(rows) + 0.55
-        margin = 0.15 + max(inches_of(row_title(layout, row), TICK) for row in rows)
+        margin = 0.15 + LETTER * max(len(row_title(layout, row)) for row in rows)
     else:
-        needs = [_bars_widths(block, common) for block in shown]
+        needs = [_bars_widths(block) for block in shown]
         height = 1.75 + 0.3 * any(map(_slanted, panels))
     figure, axes = page(needs, height, margin)
-    for block, places in zip(shown, axes, strict=True):
+    for block, places, widths in zip(shown, axes, needs, strict=True):
         far = _far_apart(_ends(layout, block), _bounds(block))
         span = far or limits(_ends(layout, block), _bounds(block))
-        width = min(inches_wide(axis, margin) for axis in places)
-        names = panel_names(block.panels, width, common)
+        names = panel_names(block.panels, common)
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
-            axis.set_title(names[number])
+            axis.set_title(filled(names[number], widths[number], LABEL))
             if far is not None and not along:
                 (axis.set_xscale if single else axis.set_yscale)("log")
             if single:
@@ -114,36 +118,7 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
             vertical_axis(axis, span, block.scale.title, number == 0)
     if layout.title and common:
         layout = replace(layout, labels=(f"{heading(common)} in all panels", *layout.labels))
-    finish(figure, list(itertools.chain(*axes)), layout, path)
-
-
-def drawn_blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
-    """The metrics of a table that are drawn, with the panels and columns in which any row has a
-    number; counts only where there is nothing else.
-    """
-    numbers = [line for line in lines if line["metric"] not in TEXTS]
-    measured = []
-    for block in blocks(layout, pd.DataFrame(numbers)):
-        kept = [
-            replace(
-                panel,
-                columns={
-                    column: name
-                    for column, name in panel.columns.items()
-                    if any(_value(block, row, column) for row in layout.rows)
-                },
-            )
-            for panel in block.panels
-        ]
-        if any(panel.columns for panel in kept):
-            measured.append(replace(block, panels=[panel for panel in kept if panel.columns]))
-    return [block for block in measured if not block.scale.counted] or measured
-
-
-def _value(block: Block, row: str, column: str) -> str:
-    """A measured number as the CSV has it; empty without one."""
-    line = block.cells.get((row, column))
-    return line["value"] if line is not None and line["status"] == "ok" else ""
+    finish(figure, layout, path)
 
 
 def _marks(axis: Axes, lines: Sequence[Line | None], x: Any, y: Any, rotation: float = 0.0) -> None:
@@ -153,57 +128,6 @@ def _marks(axis: Axes, lines: Sequence[Line | None], x: Any, y: Any, rotation: f
     short = [line is not None and cut_short(line) for line in lines]
     mark_unsettled(axis, x, np.where(short, y, np.nan))
     note(axis, x, y, ["" if line is None else left_out(line) for line in lines], rotation)
-
-
-def _measured(block: Block, row: str) -> bool:
-    return any(_value(block, row, column) for panel in block.panels for column in panel.columns)
-
-
-def _runs_along(panel: Panel) -> bool:
-    """Whether a panel's columns are numbers, but for one at most that has none."""
-    numbers = sum(map(is_number, panel.columns.values()))
-    return numbers > 1 and len(panel.columns) - numbers <= 1
-
-
-def panel_names(panels: Sequence[Panel], width: float, common: Mapping[str, str]) -> list[str]:
-    """What tells the panels of a metric apart, without what is `common` to all of the picture: as
-    few keys as it takes where all would be wider than `width` inches, else a line for each.
-    """
-    pairs = _distinct(panels, common)
-    for key in dict.fromkeys(key for p in pairs for key in p):
-        fewer = [{k: v for k, v in p.items() if k != key} for p in pairs]
-        fit = all(inches_of(", ".join(texts), LABEL) <= width for texts in _named(pairs))
-        if not fit and all(fewer) and len(set(map(heading, fewer))) == len(pairs) > 1:
-            pairs = fewer
-    lines = _named(pairs)
-    fit = all(inches_of(", ".join(texts), LABEL) <= width for texts in lines)
-    return [(", " if fit else "\n").join(texts) for texts in lines]
-
-
-def _keys(panel: Panel) -> dict[str, str]:
-    """The keys of a panel, those of its column too if it has but one."""
-    (column, *others) = panel.columns
-    return {**panel.keys, **({} if others else parse_column(column))}
-
-
-def _shared(panels: Sequence[Panel]) -> dict[str, str]:
-    """What all panels have in common."""
-    first, *others = map(_keys, panels)
-    return {k: v for k, v in first.items() if all((k, v) in other.items() for other in others)}
-
-
-def _distinct(panels: Sequence[Panel], common: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{k: v for k, v in _keys(panel).items() if k not in common} for panel in panels]
-
-
-def _named(pairs: Sequence[Mapping[str, str]]) -> list[list[str]]:
-    """The values of each panel, all with their keys where two keys have one value."""
-    items = {item for p in pairs for item in p.items()}
-    same = len({value for _, value in items}) < len(items)
-    return [
-        [f"{key} {value}" if same else heading({key: value}) for key, value in p.items()]
-        for p in pairs
-    ]
 
 
 def _bounds(block: Block) -> tuple[float, float] | None:
@@ -262,17 +186,16 @@ room."""
 def _group(panel: Panel, block: Block) -> int:
     """Bars of the panel's largest group."""
     rows = {row for row, _ in block.cells}
-    return max(sum(bool(_value(block, row, column)) for row in rows) for column in panel.columns)
+    return max(sum(bool(value_of(block, row, column)) for row in rows) for column in panel.columns)
 
 
-def _bars_widths(block: Block, common: Mapping[str, str]) -> list[float]:
-    """Inches of each panel that keep its bars distinct, and its headings and titles apart."""
-    widths = []
+def _bars_widths(block: Block) -> list[float]:
+    """Inches of each panel that keep its bars distinct, and its headings apart."""
     bars = BAR * max(_group(panel, block) for panel in block.panels) + 0.06
-    for panel, texts in zip(block.panels, _named(_distinct(block.panels, common)), strict=True):
-        names = 0.2 if _slanted(panel) else 0.06 + inches_of("n" * _longest(panel), TICK)
-        title = max((inches_of(text, LABEL) for text in texts), default=0.0)
-        widths.append(max(0.1 + len(panel.columns) * max(bars, names), title + 0.1))
+    widths = []
+    for panel in block.panels:
+        names = 0.2 if _slanted(panel) else 0.06 + LETTER * _longest(panel)
+        widths.append(max(0.7, 0.1 + len(panel.columns) * max(bars, names)))
     return widths
 
 

@@ -1,92 +1,149 @@
-"""Matrices: what was trained here and tested there."""
+"""Heat maps: what was trained here and tested there, and which teachers were selected when (FedSA's
+Figure 4a).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
-from reports.drawing.figures import SECTION, TICK, finish, number_or_nan, page, styled
-from reports.tables.counts import left_out
-from reports.tables.table import MARK, Layout, Line, cut_short
+from metrics.names import facts
+from reports.drawing.figures import SECTION, TICK, finish, page, styled
+from reports.drawing.frames import measured
+from reports.tables.table import MARK, Layout, Line, cut_short, heading, left_out, row_title
+from reports.tables.teachers import SELECTED, TRANSFERABILITY
 from reports.tables.units import scale_of
 from results.published import parse_column
+from results.store import records_of
 
 HEAT = "Blues"
 """One hue, light to dark: its order is seen with any colour vision, and in grey."""
 DARK = 0.6
 """Share of the colours above which text is white."""
+CELL, WIDEST, RIGHT = 0.25, 5.8, 1.0
+"""Inches of a selection at most, of a panel's selections together, and of what stands beside."""
 
 
-def is_matrix(lines: Sequence[Line], keys: tuple[str, str]) -> bool:
+def is_matrix(lines: pd.DataFrame, keys: tuple[str, str]) -> bool:
     """Whether the lines are of one row, and their columns those of more than one value of both
     keys.
     """
-    columns = [parse_column(line["column"]) for line in lines]
+    columns = [parse_column(column) for column in lines["column"]]
     return (
-        len({line["row"] for line in lines}) == 1
+        lines["row"].nunique() == 1
         and all(set(column) == set(keys) for column in columns)
         and all(len({column[key] for column in columns}) > 1 for key in keys)
     )
 
 
 @styled
-def matrix_plot(layout: Layout, lines: Sequence[Line], path: Path, keys: tuple[str, str]) -> None:
+def matrix_plot(layout: Layout, lines: pd.DataFrame, path: Path, keys: tuple[str, str]) -> None:
     """A panel per metric, the first of `keys` down and the second across, darker where it is
     better, with a mark where it was cut short; in brackets what is printed.
     """
-    columns = [parse_column(line["column"]) for line in lines]
-    down, across = (list(dict.fromkeys(column[key] for column in columns)) for key in keys)
-    metrics = list(dict.fromkeys(line["metric"] for line in lines))
+    found = measured(lines, *keys)
+    down, across = (list(found[key].unique()) for key in keys)
+    metrics = list(found["metric"].unique())
     figure, [axes] = page([[1.55] * len(metrics)], 0.5 + 0.3 * len(down), 0.75)
     for number, (axis, metric) in enumerate(zip(axes, metrics, strict=True)):
-        values, printed = (np.full((len(down), len(across)), np.nan) for _ in range(2))
-        marked = np.zeros(values.shape, dtype=bool)
-        counts = np.full(values.shape, "", dtype=object)
-        for line, column in zip(lines, columns, strict=True):
-            if line["metric"] == metric:
-                place = down.index(column[keys[0]]), across.index(column[keys[1]])
-                values[place] = number_or_nan(line["value"])
-                printed[place] = number_or_nan(line["published"])
-                marked[place] = cut_short(line)
-                counts[place] = left_out(line)
-        scale = scale_of(metric, layout.unit)
-        digits = max(1, scale.digits - 1)
-        _panel(axis, values, printed, marked, counts, digits, lower=scale.sign < 0)
+        scale, of_it = scale_of(metric, layout.unit), found[found["metric"] == metric]
+        texts = [_text(line, max(1, scale.digits - 1)) for line in records_of(of_it)]
+        cells = of_it.assign(text=texts).pivot(index=keys[0], columns=keys[1])
+        cells = cells.reindex(index=down).reindex(columns=across, level=1)
+        values = cells["value"].to_numpy(float)
+        known = values[np.isfinite(values)]
+        ends = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+        heat(axis, values, cells["text"].to_numpy(), ends, TICK - 1, HEAT + "_r" * (scale.sign < 0))
         axis.set_title(scale.title)
         axis.set_xticks(range(len(across)), across)
         axis.set_yticks(range(len(down)), down if number == 0 else [""] * len(down))
         axis.set_xlabel(keys[1])
     axes[0].set_ylabel(keys[0])
-    if any(map(cut_short, lines)):
+    if any(map(cut_short, records_of(lines))):
         axes[0].plot([], [], **SECTION)  # for the legend
-    finish(figure, axes, layout, path)
+    finish(figure, layout, path)
 
 
-def _panel(
+def _text(line: Line, digits: int) -> str:
+    """A number, marked where its run was cut short, of how many values it is, and what is
+    printed.
+    """
+    value, printed = float(line["value"]), float(line["published"])
+    if math.isnan(value):
+        return ""
+    told = [f"{value:.{digits}f}" + (f" {MARK}" if cut_short(line) else ""), left_out(line)]
+    return "\n".join(
+        filter(None, [*told, "" if math.isnan(printed) else f"({printed:.{digits}f})"])
+    )
+
+
+def heat(
     axis: Axes,
     values: np.ndarray,
-    printed: np.ndarray,
-    marked: np.ndarray,
-    counts: np.ndarray,
-    digits: int,
-    *,
-    lower: bool,
-) -> None:
+    texts: np.ndarray,
+    ends: tuple[float, float],
+    size: float,
+    colours: str = HEAT,
+) -> AxesImage:
+    """Values (down, across) as colours between two `ends`, with a text in each; grey where there is
+    none.
+    """
     axis.set_facecolor("#f0f0f0")
-    axis.imshow(values, cmap=HEAT + "_r" * lower, aspect="auto", interpolation="nearest")
-    least, most = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else (0, 1)
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isfinite(value):
-            continue
-        share = (value - least) / (most - least) if most > least else 0.0
-        dark = (1 - share if lower else share) > DARK
-        text = f"{value:.{digits}f} {MARK}" if marked[row, column] else f"{value:.{digits}f}"
-        if counts[row, column]:
-            text += f"\n{counts[row, column]}"
-        if np.isfinite(printed[row, column]):
-            text += f"\n({printed[row, column]:.{digits}f})"
-        ink = "white" if dark else "black"
-        axis.text(column, row, text, ha="center", va="center", fontsize=TICK - 1, color=ink)
+    plain: Any = {"aspect": "auto", "interpolation": "nearest"}
+    image = axis.imshow(values, colours, vmin=ends[0], vmax=ends[1], **plain)
+    for (row, column), text in np.ndenumerate(texts):
+        if isinstance(text, str) and text:
+            share = (values[row, column] - ends[0]) / ((ends[1] - ends[0]) or math.inf)
+            dark = (1 - share if colours.endswith("_r") else share) > DARK
+            place: Any = {"ha": "center", "va": "center", "fontsize": size}
+            axis.text(column, row, text, color="white" if dark else "black", **place)
+    return image
+
+
+@styled
+def selection_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
+    """Teachers by selections, darker where the transferability is higher; the number is how often
+    the teacher was drawn.
+
+    A panel per row and column of the table. Where no number stands, the teacher was not drawn; with
+    several seeds it is their mean. A teacher that a selection did not score is grey.
+    """
+    found = measured(lines, "selection", "teacher")
+    if found.empty:
+        return
+    found = found.astype({"selection": int, "teacher": int})
+    teachers, selections = (range(1, found[key].max() + 1) for key in ("teacher", "selection"))
+    side = min(CELL, WIDEST / len(selections))
+    panels = found.groupby(["row", "column"], sort=False)
+    needs = max(1.6, side * len(selections))
+    figure, [axes] = page([[needs] * len(panels)], 0.6 + 0.15 * len(teachers), RIGHT)
+    scores = found.loc[found["metric"] == TRANSFERABILITY, "value"]
+    ends = min(0.0, scores.min()), max(1.0, scores.max())
+    for axis, ((row, column), cells) in zip(axes, panels, strict=True):
+        of_metric = {
+            metric: cells[cells["metric"] == metric]
+            .pivot(index="teacher", columns="selection", values="value")
+            .reindex(index=teachers, columns=selections)
+            for metric in (TRANSFERABILITY, SELECTED)
+        }
+        texts = of_metric[SELECTED].map(lambda drawn: f"{round(drawn, 1):g}" if drawn > 0 else "")
+        size = TICK * side / CELL
+        image = heat(axis, of_metric[TRANSFERABILITY].to_numpy(), texts.to_numpy(), ends, size)
+        name = heading(parse_column(str(column)))
+        several = found["row"].nunique() > 1
+        axis.set_title(f"{row_title(layout, str(row))}: {name}" if several else name)
+        axis.set_xlabel("selection (number: times drawn)")
+        axis.set_yticks(range(len(teachers)), map(str, teachers))
+        step = max(1, len(selections) // 10)
+        axis.set_xticks(range(0, len(selections), step), map(str, selections[::step]))
+    axes[0].set_ylabel("teacher")
+    bar = figure.colorbar(image, ax=axes, aspect=25, pad=0.02)
+    bar.set_label(facts(TRANSFERABILITY).title)
+    bar.outline.set_linewidth(0.4)
+    finish(figure, layout, path)

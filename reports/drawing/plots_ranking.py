@@ -27,7 +27,7 @@ from reports.drawing.figures import (
     styled,
 )
 from reports.drawing.palette import NEUTRAL, Look
-from reports.tables.fronts import Spot
+from reports.tables.ranking import Spot
 from reports.tables.table import Layout
 
 BAR = 0.11
@@ -96,7 +96,7 @@ def rank_plot(ranks: Mapping[str, float], apart: float, path: Path, about: Texts
         text = f"{name}  {ranks[name]:.2f}" if left else f"{ranks[name]:.2f}  {name}"
         align = "right" if left else "left"
         axis.text(edge, depth, f" {text} ", ha=align, va="center", fontsize=TICK)
-    finish(figure, [axis], about, path)
+    finish(figure, about, path)
 
 
 def _alike(ranks: Sequence[float], apart: float) -> list[tuple[int, int]]:
@@ -128,7 +128,7 @@ def front_plot(
         _plane(axis, plane, titles, looks, handles)
     if UNSETTLED in handles:
         handles[UNSETTLED] = handles.pop(UNSETTLED)  # to the end
-    finish(figure, axes, about, path, list(handles.values()))
+    finish(figure, about, path, list(handles.values()))
 
 
 def _plane(
@@ -204,4 +204,4 @@ def parallel_plot(
         axis.tick_params(labelbottom=number + COLUMNS >= len(values))
     for axis in panels[len(values) :]:
         axis.remove()
-    finish(figure, [], about, path)
+    finish(figure, about, path)

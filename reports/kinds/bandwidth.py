@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.kinds.kind import Kind, Regenerated
+from reports.kinds.kind import Kind
 from reports.tables import bandwidth
+from reports.tables.table import ShownTable
 from results.record import Record
 
 
@@ -27,13 +28,13 @@ class Bandwidth(Kind):
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return bandwidth.summary(lines)
 
-    def remarks(self, table: Regenerated) -> list[str]:
+    def remarks(self, table: ShownTable) -> list[str]:
         return [
-            *bandwidth.sentences(table.layout, table.lines, table.metrics[0]),
+            *bandwidth.sentences(table.layout, table.cells, table.metrics[0]),
             "the CSV has every round",
         ]
 
-    def draw(self, table: Regenerated, path: Path) -> None:
+    def draw(self, table: ShownTable, path: Path) -> None:
         from reports.drawing import plots_curves
 
         plots_curves.bandwidth_plot(table.layout, table.lines, path, table.metrics[0])

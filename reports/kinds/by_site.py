@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.kinds.kind import Kind, Regenerated
+from reports.kinds.kind import Kind
+from reports.tables.table import ShownTable
 
 KEYS = ("train", "test")
 """Column keys of a matrix, down and across."""
@@ -17,7 +18,7 @@ class BySite(Kind):
 
     statistic = True
 
-    def draw(self, table: Regenerated, path: Path) -> None:
+    def draw(self, table: ShownTable, path: Path) -> None:
         from reports.drawing import plots_matrix
 
         if plots_matrix.is_matrix(table.lines, KEYS):

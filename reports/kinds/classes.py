@@ -7,35 +7,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from safetensors.numpy import load_file, save
-
-from reports.kinds.kind import Kind, Regenerated
-from reports.kinds.pictures import with_arrays
-from results.arrays import unpack
+from reports.kinds.pictures import Arrays, Pictured
+from reports.tables.table import Layout
 from results.record import Record
 
 
-class Classes(Kind):
-    """Classes by client."""
+class Classes(Pictured):
+    """Classes by client, a panel for the first division of each row."""
 
-    def arrays(self, records: Sequence[Record]) -> bytes:
-        """The label counts (clients, classes) of the division of every row, under its key, of one
-        seed.
-        """
-        counts: dict[str, np.ndarray] = {}
-        for record in with_arrays(records):
-            counts.setdefault(record.row, unpack(record.arrays)["counts"])
-        return save(counts) if counts else b""
+    made = "counts"
 
-    def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import plots_clients
+    def picture(self, arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+        from reports.drawing.plots_clients import partition_plot
 
-        if with_arrays(table.records):
-            counts = load_file(table.arrays)
-            rows = table.layout.rows
-            named = {title: counts[row] for row, title in rows.items() if row in counts}
-            plots_clients.partition_plot(named, path, table.layout)
+        named = {title: arrays[row][""] for row, title in layout.rows.items() if row in arrays}
+        partition_plot(named, path, layout)
 
 
 KIND = Classes()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.kinds.kind import Kind, Regenerated
-from reports.tables.table import last_epochs
+from reports.kinds.kind import Kind
+from reports.tables.table import ShownTable, last_epochs
 
 
 class Curve(Kind):
@@ -16,10 +16,10 @@ class Curve(Kind):
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return last_epochs(lines)
 
-    def remarks(self, table: Regenerated) -> list[str]:
+    def remarks(self, table: ShownTable) -> list[str]:
         return ["last epoch of each curve; the CSV has all"]
 
-    def draw(self, table: Regenerated, path: Path) -> None:
+    def draw(self, table: ShownTable, path: Path) -> None:
         from reports.drawing import plots_curves
 
         plots_curves.curve_plot(table.layout, table.lines, path, table.clients)

@@ -6,45 +6,64 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import save
 
-from reports.kinds.kind import Kind, Regenerated
-from reports.kinds.pictures import row_titles, with_arrays
+from reports.kinds.pictures import Arrays, Pictured, titles_of
+from reports.tables.table import Layout
 from results.arrays import unpack
+from results.published import parse_column
 from results.record import Record
 
+HIGH = 99.5
+"""Percentile of all errors of the picture at which the colour scale ends."""
 
-class ErrorMaps(Kind):
+
+class ErrorMaps(Pictured):
     """A picture with a line per column of the table, and a table of numbers on all subjects."""
 
     statistic = True
+    which = (
+        "the picture shows the middle slice of each site's first test subject; below each"
+        " reconstruction is the mean of its absolute error on that slice"
+    )
 
-    def arrays(self, records: Sequence[Record]) -> bytes:
-        """The file that `reports.drawing.errors.draw_errors` reads, of one seed."""
-        together: dict[str, np.ndarray] = {}
-        for record in with_arrays(records):
-            for name, array in unpack(record.arrays).items():
-                kind, _, _ = name.partition("/")
-                together[f"{record.row if kind == 'predicted' else kind}/{record.column}"] = array
-        return save(together) if together else b""
+    def picture(self, arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+        from reports.drawing.pictures import error_colours, image_grid, rgb
 
-    def remarks(self, table: Regenerated) -> list[str]:
-        drawn = with_arrays(table.records)
-        if not drawn:
-            return []
-        several = len({record.seed for record in table.records}) > 1
-        which = (
-            "the picture shows the middle slice of each site's first test subject; below each"
-            " reconstruction is the mean of its absolute error on that slice"
-        )
-        return [which + (f", of seed {drawn[0].seed}" if several else "")]
+        slices = by_column(drawn)
+        columns = [column for column in layout.columns if column in slices["image"]]
+        titles = {"image": "input", **titles_of(layout, slices, columns)}
+        truths = slices["target"]
+        apart = {(key, c): abs(slices[key][c] - truths[c]) for key in titles for c in columns}
+        most = float(np.percentile(np.concatenate([*map(np.ravel, apart.values())]), HIGH)) or 1.0
+        lines = []
+        for column in columns:
+            bright = float(truths[column].max()) or 1.0
+            images, notes = [rgb(np.clip(truths[column][None] / bright, 0, 1))], [""]
+            for key in titles:
+                images.append(rgb(np.clip(slices[key][column][None] / bright, 0, 1)))
+                images.append(error_colours(apart[key, column], most))
+                notes += ["", f"{apart[key, column].mean():.4f}"]
+            lines.append((differing(column, columns), images, notes))
+        heads = ["truth", *(text for title in titles.values() for text in (title, "error"))]
+        image_grid(lines, heads, path, layout, errors=most)
 
-    def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import errors
 
-        if with_arrays(table.records):
-            columns = list(table.layout.columns)
-            errors.draw_errors(table.arrays, path, row_titles(table.layout), columns, table.layout)
+def by_column(drawn: Sequence[Record]) -> dict[str, dict[str, np.ndarray]]:
+    """`image`, `target` and what each row predicts, by the table's column."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for record in drawn:
+        for name, array in unpack(record.arrays).items():
+            kind = name.partition("/")[0]
+            found.setdefault(record.row if kind == "predicted" else kind, {})[record.column] = array
+    return found
+
+
+def differing(column: str, columns: Sequence[str]) -> str:
+    """A column by the keys in which the columns differ."""
+    every = [parse_column(other) for other in columns]
+    keys = parse_column(column)
+    differ = [key for key in keys if len({other.get(key) for other in every}) > 1]
+    return " ".join(keys[key] for key in differ) or column
 
 
 KIND = ErrorMaps()

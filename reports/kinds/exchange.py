@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reports.kinds.kind import Kind, Regenerated
+from reports.kinds.kind import Kind
+from reports.tables.table import ShownTable
 from results.record import OK, Record
 
 PROPERTIES: Mapping[str, str] = {
@@ -27,7 +28,7 @@ PROPERTIES: Mapping[str, str] = {
 class Exchange(Kind):
     """A table of numbers and properties, with what each property means."""
 
-    def remarks(self, table: Regenerated) -> list[str]:
+    def remarks(self, table: ShownTable) -> list[str]:
         return [
             *(f"{name}: {meaning}" for name, meaning in PROPERTIES.items()),
             *crossed(table.layout.rows, table.records),

@@ -8,29 +8,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from reports.tables.table import Layout
+from reports.tables.table import ShownTable
 from results.record import Record
-from results.store import Line
-
-
-@dataclass(frozen=True)
-class Regenerated:
-    """A table as `reproduce` makes it, or as it lies in a folder of results."""
-
-    layout: Layout
-    lines: Sequence[Line]
-    """Of its CSV, one by one."""
-    records: Sequence[Record]
-    metrics: tuple[str, ...]
-    clients: tuple[str, ...]
-    """Rows that average over clients of one kind of network."""
-    arrays: Path
-    """The file of what `Kind.arrays` gave, where that was anything."""
 
 
 class Kind:
@@ -67,24 +51,18 @@ class Kind:
         """Of the lines `shown` those that a terminal has too, where they are many."""
         return lines
 
-    def arrays(self, records: Sequence[Record]) -> bytes | None:
-        """The file that a picture is drawn from, as safetensors; empty if no record has any, None
-        for a kind that has no such file.
-        """
-        return None
-
-    def remarks(self, table: Regenerated) -> list[str]:
+    def remarks(self, table: ShownTable) -> list[str]:
         """What a reader is told beside the numbers, a text each."""
         return []
 
-    def draw(self, table: Regenerated, path: Path) -> None:
+    def draw(self, table: ShownTable, path: Path) -> None:
         """Draw the table into the PNG `path`, or nothing where there is nothing to draw."""
         from reports.drawing import plots
 
         plots.table_plot(table.layout, table.lines, path)
 
 
-def draw_table(kind: Kind, table: Regenerated, path: Path) -> None:
+def draw_table(kind: Kind, table: ShownTable, path: Path) -> None:
     """Draw the table into the PNG `path`, texts as they are."""
     kind.draw(replace(table, layout=table.layout.literal()), path)
 

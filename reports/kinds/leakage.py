@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.kinds.kind import Kind, Regenerated
+from reports.kinds.kind import Kind
+from reports.tables.table import ShownTable
 
 
 class Leakage(Kind):
@@ -12,7 +13,7 @@ class Leakage(Kind):
 
     statistic = True
 
-    def draw(self, table: Regenerated, path: Path) -> None:
+    def draw(self, table: ShownTable, path: Path) -> None:
         from reports.drawing import plots_clients
 
         plots_clients.leakage_plot(table.layout, table.lines, path, table.metrics)

@@ -13,9 +13,10 @@ import pandas as pd
 from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
 from reports.kinds.exchange import PROPERTIES as EXCHANGED
 from reports.kinds.exchange import crossed
-from reports.kinds.kind import Kind, Regenerated
-from reports.tables.fronts import spots
-from reports.tables.standings import ACCURACY, Scored, Standing, Standings, ranking, standings_of
+from reports.kinds.kind import Kind
+from reports.tables.ranking import spots
+from reports.tables.standings import ACCURACY, Standing, Standings, ranking, standings_of
+from reports.tables.table import ShownTable
 from results.record import OK
 
 PROPERTIES: Mapping[str, str] = {
@@ -35,18 +36,18 @@ class Scorecard(Kind):
         """Accuracy, and what failed."""
         return lines[(lines["metric"] == ACCURACY) | (lines["status"] != OK)]
 
-    def remarks(self, table: Regenerated) -> list[str]:
+    def remarks(self, table: ShownTable) -> list[str]:
         return [
-            ranked(standings_of([Scored(table.layout, table.lines, table.records)])),
+            ranked(standings_of([table])),
             *(f"{name}: {meaning}" for name, meaning in PROPERTIES.items()),
             *crossed(table.layout.rows, table.records),
         ]
 
-    def draw(self, table: Regenerated, path: Path) -> None:
+    def draw(self, table: ShownTable, path: Path) -> None:
         from reports.drawing.palette import looks_of
         from reports.drawing.plots_ranking import Plane, front_plot
 
-        found = standings_of([Scored(table.layout, table.lines, table.records)])
+        found = standings_of([table])
         planes = [
             Plane(
                 f"{condition.column}, public={condition.public}",

@@ -6,48 +6,42 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import save
 
 from datasets import catalogue
 from datasets.annotations import SEGMENTS, annotations_of
-from reports.kinds.kind import Kind, Regenerated
-from reports.kinds.pictures import row_titles, with_arrays
-from results.arrays import unpack
+from reports.kinds.pictures import Arrays, Pictured, titles_of
+from reports.tables.table import Layout
 from results.record import Record
 
 
-class Segmentations(Kind):
-    """A picture with a line per test image."""
+class Segmentations(Pictured):
+    """A picture with a line per test image. All rows of a seed were shown the same images."""
 
-    def arrays(self, records: Sequence[Record]) -> bytes:
-        """The file that `reports.drawing.pictures.draw_segmentations` reads, of one seed.
+    which = "the numbers are of the test images in the picture alone, not of the whole test set"
+    of_seed = "; the picture is"
 
-        All rows of a seed were shown the same images: they are drawn from the partition axis.
-        """
-        together: dict[str, np.ndarray] = {}
-        for record in with_arrays(records):
-            maps = unpack(record.arrays)
-            together |= {
-                "images": maps["images"],
-                "target": maps["target"],
-                record.row: maps["predicted"],
-            }
-        return save(together) if together else b""
+    def picture(self, arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+        from matplotlib.colors import to_rgb
+        from matplotlib.patches import Patch
 
-    def remarks(self, table: Regenerated) -> list[str]:
-        drawn = with_arrays(table.records)
-        if not drawn:
-            return []
-        several = len({record.seed for record in table.records}) > 1
-        which = "the numbers are of the test images in the picture alone, not of the whole test set"
-        return [which + (f"; the picture is of seed {drawn[0].seed}" if several else "")]
+        from reports.drawing.pictures import class_colours, image_grid, rgb
 
-    def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import pictures
-
-        if drawn := with_arrays(table.records):
-            names, rows = class_names(drawn[0].data["used"]), row_titles(table.layout)
-            pictures.draw_segmentations(table.arrays, path, rows, names, table.layout)
+        classes, titles = class_names(drawn[0].data["used"]), titles_of(layout, arrays)
+        colours = [*class_colours(len(classes)), "#ffffff"]
+        palette = np.array([to_rgb(colour) for colour in colours])
+        # The last colour, which is that of no class, comes after all others.
+        maps = [np.minimum(arrays[key][""], len(classes)) for key in ("target", *titles)]
+        lines = [
+            ("", [rgb(image), *(palette[shown[number]] for shown in maps)], ())
+            for number, image in enumerate(arrays["images"][""])
+        ]
+        names = [*classes, "not labelled"]
+        handles = [
+            Patch(facecolor=colours[value], edgecolor="black", lw=0.4, label=names[value])
+            for value in sorted({int(value) for shown in maps for value in np.unique(shown)})
+        ]
+        heads = ["input", "ground truth", *titles.values()]
+        image_grid(lines, heads, path, layout, handles)
 
 
 def class_names(used: str) -> list[str]:

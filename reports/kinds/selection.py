@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.kinds.kind import Kind, Regenerated
+from reports.kinds.kind import Kind
 from reports.tables import teachers
+from reports.tables.table import ShownTable
 
 
 class Selection(Kind):
@@ -16,16 +17,16 @@ class Selection(Kind):
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return teachers.totals(lines)
 
-    def remarks(self, table: Regenerated) -> list[str]:
+    def remarks(self, table: ShownTable) -> list[str]:
         return [
             "transferability: mean over selections; times drawn: in all of them; the CSV has every"
             " selection"
         ]
 
-    def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import plots_teachers
+    def draw(self, table: ShownTable, path: Path) -> None:
+        from reports.drawing import plots_matrix
 
-        plots_teachers.selection_plot(table.layout, table.lines, path)
+        plots_matrix.selection_plot(table.layout, table.lines, path)
 
 
 KIND = Selection()

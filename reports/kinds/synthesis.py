@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from safetensors.numpy import save
-
-from reports.kinds.kind import Kind, Regenerated
-from reports.kinds.pictures import row_titles, with_arrays
-from results.arrays import unpack
+from reports.kinds.pictures import Arrays, Pictured, titles_of
+from reports.tables.table import Layout
 from results.record import Record
 
 
-class Synthesis(Kind):
+class Synthesis(Pictured):
     """A picture with a line per client."""
 
     statistic = True
+    made = "made"
 
-    def arrays(self, records: Sequence[Record]) -> bytes:
-        """The file that `reports.drawing.outlines.draw_made` reads, of one seed."""
-        together: dict[str, np.ndarray] = {}
-        for record in with_arrays(records):
-            for name, array in unpack(record.arrays).items():
-                kind, _, client = name.partition("/")
-                together[f"{record.row if kind == 'made' else kind}/{client}"] = array
-        return save(together) if together else b""
+    def picture(self, arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+        from reports.drawing.pictures import image_grid, outlined, rgb
 
-    def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import outlines
-
-        if with_arrays(table.records):
-            outlines.draw_made(table.arrays, path, row_titles(table.layout), table.layout)
+        clients = sorted(arrays["image"])
+        titles = titles_of(layout, arrays, clients)
+        lines = []
+        for client in clients:
+            objects = arrays["target"][client]
+            label_map = outlined(rgb((objects > 0)[None].astype(float)), objects, "#000000")
+            made = [rgb(arrays[row][client]) for row in titles]
+            lines.append((client, [label_map, *made, rgb(arrays["image"][client])], ()))
+        image_grid(lines, ["label map", *titles.values(), "real"], path, layout)
 
 
 KIND = Synthesis()

@@ -10,8 +10,8 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from reports.kinds.kind import Kind, Regenerated
-from reports.tables.table import heading
+from reports.kinds.kind import Kind
+from reports.tables.table import ShownTable, heading
 from reports.tables.units import scale_of
 from results.published import parse_column
 from results.record import OK
@@ -25,7 +25,7 @@ class Teachers(Kind):
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return lines[lines["metric"] != OWN]
 
-    def remarks(self, table: Regenerated) -> list[str]:
+    def remarks(self, table: ShownTable) -> list[str]:
         values: dict[tuple[str, str, str], dict[int, float]] = {}
         for record in table.records:
             for m in record.measurements if record.status == OK else ():
@@ -52,12 +52,10 @@ class Teachers(Kind):
                 )
         return texts
 
-    def draw(self, table: Regenerated, path: Path) -> None:
+    def draw(self, table: ShownTable, path: Path) -> None:
         from reports.drawing import plots
 
-        plots.table_plot(
-            table.layout, [line for line in table.lines if line["metric"] != OWN], path
-        )
+        plots.table_plot(table.layout, self.shown(table.lines), path)
 
 
 def _spread(values: Sequence[float], digits: int) -> str:

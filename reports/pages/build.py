@@ -11,8 +11,7 @@ from reports.pages.leaderboard import render_leaderboard
 from reports.pages.page import COPIED, render_page
 from reports.pages.result_files import PROFILES, Result, find_results
 from reports.tables.beside import add_leakage, add_private
-from reports.tables.resultset import records_of
-from reports.tables.standings import EPSILON, Scored, Standings, standings_of
+from reports.tables.standings import EPSILON, Standings, standings_of
 from reports.tables.standings_files import as_csv, dumped, methods_csv
 from results.files import check_output, write_atomic
 
@@ -72,17 +71,13 @@ def _standings(profile: str, scored: Sequence[Result], published: Sequence[Resul
     scored = [r for r in scored if r.profile == profile]
     places = {(r.profile, r.paper) for r in scored}
     beside = [r for r in published if (r.profile, r.paper) in places]
-    of_scored = _scored(scored)
+    of_scored = [r.shown for r in scored]
     found = standings_of(of_scored)
     private = [r for r in beside if r.sheet.layout.x_axis == EPSILON]
-    add_private(found, of_scored, _scored(private))
+    add_private(found, of_scored, [r.shown for r in private])
     leaking = [r for r in beside if r.sheet.measure == LEAKAGE]
-    add_leakage(found, of_scored, _scored(leaking))
+    add_leakage(found, of_scored, [r.shown for r in leaking])
     return found
-
-
-def _scored(results: Sequence[Result]) -> list[Scored]:
-    return [Scored(r.sheet.layout, records_of(r.lines), r.records) for r in results]
 
 
 def league_of(results: Path) -> Standings | None:

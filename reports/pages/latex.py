@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.tables.counts import count_notes
+from reports.tables.legend import bold, count_notes
 from reports.tables.table import (
     MARK,
+    Block,
     Layout,
-    best_rows,
+    Panel,
     block_title,
     blocks,
-    bold,
     cut_short,
     measured_text,
+    printed_rows,
     row_title,
 )
+from results.record import OK
+from results.store import Line
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -57,43 +60,42 @@ def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
     taken for another.
     """
     parts = [r"% needs \usepackage{booktabs}"]
-    bound = r"; \textdagger{}: upper bound" if layout.oracles & set(layout.rows) else ""
     for block in blocks(layout, lines):
+        scale_name = block.scale.title.split(" ")[0].lower()
         for number, panel in enumerate(block.panels, 1):
-            caption = ". ".join(
-                filter(
-                    None,
-                    (layout.caption, panel.title, block_title(block), "; ".join(layout.labels)),
+            rows = printed_rows(layout, block, panel)
+            frame = pd.DataFrame(
+                [[_cell(block, line, best) for line, best in cells] for _, cells in rows],
+                index=[escape(row_title(layout, row)) for row, _ in rows],
+                columns=[escape(heading) for heading in panel.columns.values()],
+            )
+            label = f"tab:{layout.key.replace('/', '-')}-{scale_name}-{number}"
+            parts.append(
+                frame.style.to_latex(
+                    caption=_caption(layout, block, panel),
+                    label=label,
+                    column_format=f"l{'r' * len(panel.columns)}",
+                    position_float="centering",
+                    hrules=True,
                 )
             )
-            best = {column: best_rows(layout, block, column) for column in panel.columns}
-            marks = f"In brackets: published; bold: {escape(bold(layout))}{bound}"
-            if any(map(cut_short, block.cells.values())):
-                marks += rf"; {escape(MARK)}: cut short, the metric had not settled"
-            counts = count_notes(block.cells.values())
-            marks += "".join(f"; {escape(note)}" for note in counts)
-            scale_name = block.scale.title.split(" ")[0].lower()
-            parts += [
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{escape(caption)}. {marks}.}}",
-                rf"\label{{tab:{layout.key.replace('/', '-')}-{scale_name}-{number}}}",
-                rf"\begin{{tabular}}{{l{'r' * len(panel.columns)}}}",
-                r"\toprule",
-                " & ".join(["", *map(escape, panel.columns.values())]) + r" \\",
-                r"\midrule",
-            ]
-            for row in layout.rows:
-                texts = [escape(row_title(layout, row))]
-                for column in panel.columns:
-                    line = block.cells.get((row, column))
-                    if line is None or line["status"] != "ok":
-                        texts.append("--" if line is None else "failed")
-                        continue
-                    value = escape(measured_text(line, block.scale))
-                    value = rf"\textbf{{{value}}}" if row in best[column] else value
-                    printed = block.scale.text(line["published"])
-                    texts.append(value + (f" ({escape(printed)})" if printed else ""))
-                parts.append(" & ".join(texts) + r" \\")
-            parts += [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
     return "\n".join(parts)
+
+
+def _caption(layout: Layout, block: Block, panel: Panel) -> str:
+    about = (layout.caption, panel.title, block_title(block), "; ".join(layout.labels))
+    marks = f"In brackets: published; bold: {bold(layout)}"
+    if layout.oracles & set(layout.rows):
+        marks += "; †: upper bound"
+    if any(map(cut_short, block.cells.values())):
+        marks += f"; {MARK}: cut short, the metric had not settled"
+    notes = [f"; {note}" for note in count_notes(block.cells.values())]
+    return escape(". ".join(filter(None, about)) + f". {marks}{''.join(notes)}.")
+
+
+def _cell(block: Block, line: Line | None, best: bool) -> str:
+    if line is None or line["status"] != OK:
+        return "--" if line is None else "failed"
+    value, printed = escape(measured_text(line, block.scale)), block.scale.text(line["published"])
+    value = rf"\textbf{{{value}}}" if best else value
+    return value + (f" ({escape(printed)})" if printed else "")

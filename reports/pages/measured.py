@@ -5,10 +5,10 @@ Markdown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from reports.pages.claim_counts import KINDS, standing
-from reports.pages.printed import printed_numbers
 from reports.pages.result_files import Result
 from reports.tables.markup import markdown_table
 from results import published
@@ -48,7 +48,7 @@ def _claims(results: Sequence[Result]) -> list[str]:
     if not rows:
         return []
     total = ("together", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
-    return [*_markdown(("paper", "claims", "hold in print", *KINDS), [*rows, total]), ""]
+    return [*markdown_table(("paper", "claims", "hold in print", *KINDS), [*rows, total]), ""]
 
 
 def _expected(results: Sequence[Result]) -> list[str]:
@@ -88,7 +88,7 @@ def _tables(results: Sequence[Result]) -> list[str]:
             )
     sums = (sum(column) for column in zip(*(row[1:-1] for row in rows), strict=True))
     head = ("table", "printed numbers", "measured", "settled", "cut short", "not known", "seeds")
-    return _markdown(head, [*rows, ("together", *sums, "")])
+    return markdown_table(head, [*rows, ("together", *sums, "")])
 
 
 def _compared(result: Result) -> dict[tuple[str, str, str], str]:
@@ -104,6 +104,26 @@ def _compared(result: Result) -> dict[tuple[str, str, str], str]:
     }
 
 
-def _markdown(head: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]:
-    marks = ("---", *("---:" for _ in head[1:]))
-    return [f"| {' | '.join(map(str, row))} |" for row in (head, marks, *rows)]
+def printed_numbers(table: str) -> int:
+    """How many numbers the paper prints in `paper/table`."""
+    return sum(isinstance(cell.value, float) for cell in published.published_table(table))
+
+
+def coverage(sections: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """By profile and paper, how many printed numbers have a measured one beside them, and how many
+    the paper prints; a table of several results counts once, by the one that has most, and one
+    that prints words instead of numbers not at all.
+    """
+    compared: dict[tuple[str, str], dict[str, int]] = {}
+    for section in sections:
+        paper = section["key"].split("/")[0]
+        tables = compared.setdefault((section["profile"], paper), {})
+        if printed_numbers(section["key"]):
+            tables[section["key"]] = max(tables.get(section["key"], 0), section["compared"])
+    return {
+        (profile, paper): (
+            sum(tables.values()),
+            sum(printed_numbers(f"{paper}/{table}") for table in published.tables(paper)),
+        )
+        for (profile, paper), tables in compared.items()
+    }

@@ -20,23 +20,22 @@ from markupsafe import Markup
 from PIL import Image
 
 from reports.pages.claim_counts import KINDS, standing, verdict_kind
-from reports.pages.printed import coverage, printed_numbers
+from reports.pages.measured import coverage, printed_numbers
 from reports.pages.result_files import Result
 from reports.pages.sheet import changed
 from reports.tables.budget import HEADINGS, budget_rows
 from reports.tables.html import TEMPLATES, render
+from reports.tables.legend import legend, unequal_notes
 from reports.tables.table import (
     Block,
     Layout,
     Panel,
-    best_rows,
     block_title,
     blocks,
     is_number,
-    legend,
     marked_title,
     measured_text,
-    unequal_notes,
+    printed_rows,
 )
 from results import published
 from results.files import ResultsError
@@ -53,7 +52,7 @@ stronger."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class ShownCell:
     """One cell as it is shown."""
 
     text: str
@@ -69,16 +68,16 @@ class Cell:
     """What it is sorted by; empty for none."""
 
 
-def cell_of(block: Block, line: Line | None, best: bool) -> Cell:
+def cell_of(block: Block, line: Line | None, best: bool) -> ShownCell:
     """How a line is shown, in the block's unit."""
     if line is None:
-        return Cell("–", "", "", 0, False, "", "")
+        return ShownCell("–", "", "", 0, False, "", "")
     scale = block.scale
     printed = scale.text(line["published"]) + (
         f" ± {scale.text(line['published_std'])}" if line["published_std"] else ""
     )
     if line["status"] != OK:
-        return Cell("failed", printed, "", 0, False, line["status"], "")
+        return ShownCell("failed", printed, "", 0, False, line["status"], "")
     difference, step = line["difference"], 0
     if difference and is_number(difference):
         printed_value = abs(float(line["published"])) or 1.0
@@ -92,7 +91,7 @@ def cell_of(block: Block, line: Line | None, best: bool) -> Cell:
         )
         difference = f"{float(difference):+.{scale.digits}f}"
     value = line["value"] if is_number(line["value"]) else ""
-    return Cell(measured_text(line, scale), printed, difference, step, best, "", value)
+    return ShownCell(measured_text(line, scale), printed, difference, step, best, "", value)
 
 
 def spread_of(texts: Sequence[str], unit: float, digits: int) -> tuple[str, str]:
@@ -110,21 +109,16 @@ def panel_rows(layout: Layout, block: Block, panel: Panel) -> list[dict[str, Any
     """The rows that a panel has anything of, each with its cells, the bytes it sent and the epsilon
     it spent.
     """
-    best = {column: best_rows(layout, block, column) for column in panel.columns}
     rows = []
-    for row in layout.rows:
-        lines = [block.cells.get((row, column)) for column in panel.columns]
-        if not any(lines):
+    for row, cells in printed_rows(layout, block, panel):
+        if not any(line for line, _ in cells):
             continue
-        measured = [line for line in lines if line is not None and line["status"] == OK]
+        measured = [line for line, _ in cells if line is not None and line["status"] == OK]
         rows.append(
             {
                 "title": marked_title(layout, row),
                 "own": row == layout.own and block.scale.sign != 0,
-                "cells": [
-                    cell_of(block, line, row in best[c])
-                    for c, line in zip(panel.columns, lines, strict=True)
-                ],
+                "cells": [cell_of(block, line, best) for line, best in cells],
                 "up": spread_of([line["bytes_up"] for line in measured], 1e6, 3),
                 "down": spread_of([line["bytes_down"] for line in measured], 1e6, 3),
                 "epsilon": spread_of([line["epsilon"] for line in measured], 1, 2),
@@ -207,23 +201,21 @@ def picture_of(result: Result) -> str:
 
 
 def as_webp(png: bytes) -> tuple[bytes, str]:
-    """A picture for the page, and its media type: as WebP, where that is smaller. A chart, which
-    has a palette, loses nothing but some of its colours; what else there is, such as photographs,
-    is compressed as these are. One that is no picture stays as it is.
+    """A picture for the page, and its media type: as WebP, where that is smaller. A chart loses
+    nothing but some of its colours; what is smaller as photographs are, such as images, is
+    compressed as these. One that is no picture stays as it is.
     """
-    buffer = io.BytesIO()
     try:
-        picture = Image.open(io.BytesIO(png))
-        chart = picture.mode == "P"
-        image = picture.convert("RGBA" if "A" in picture.mode else "RGB")
-        if chart:
-            image = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-            image = image.convert("RGB")
-        image.save(buffer, "WEBP", lossless=chart, quality=25 if chart else 80, method=3)
+        image = Image.open(io.BytesIO(png)).convert("RGB")
     except (OSError, ValueError, SyntaxError):
         return png, "image/png"
-    webp = buffer.getvalue()
-    return (webp, "image/webp") if len(webp) < len(png) else (png, "image/png")
+    few = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    shown = [(png, "image/png")]
+    for drawn, lossless, quality in ((few.convert("RGB"), True, 25), (image, False, 80)):
+        buffer = io.BytesIO()
+        drawn.save(buffer, "WEBP", lossless=lossless, quality=quality, method=3)
+        shown.append((buffer.getvalue(), "image/webp"))
+    return min(shown, key=lambda kind: len(kind[0]))
 
 
 def section_of(result: Result) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from reports.kinds.kind import Regenerated, draw_table, find_kind
+from reports.kinds.kind import draw_table, find_kind
 from reports.pages.result_files import Result, find_results
 from results.files import check_output, write_atomic
-from results.store import records_of
 
 
 def redraw_results(results: Path, output: Path | None = None, plain: bool = False) -> list[Path]:
@@ -42,19 +41,9 @@ def _picture(output: Path | None, result: Result) -> Path:
 
 def draw_result(result: Result, path: Path, plain: bool) -> bool:
     """Draw one table into the PNG `path`; whether it has anything to draw."""
-    sheet = result.sheet
-    kind = find_kind(sheet.measure)
-    with tempfile.TemporaryDirectory() as folder:
-        arrays = Path(folder) / "arrays.safetensors"
-        arrays.write_bytes(kind.arrays(result.records) or b"")
-        before = path.stat().st_mtime_ns if path.exists() else 0
-        table = Regenerated(
-            sheet.layout.plain() if plain else sheet.layout,
-            records_of(result.lines),
-            result.records,
-            sheet.metrics or tuple(result.lines["metric"].unique()),
-            sheet.clients,
-            arrays,
-        )
-        draw_table(kind, table, path)
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    table = result.shown
+    if plain:
+        table = replace(table, layout=table.layout.plain())
+    draw_table(find_kind(result.sheet.measure), table, path)
     return path.exists() and path.stat().st_mtime_ns != before

@@ -12,7 +12,7 @@ import pandas as pd
 from metrics.names import facts
 from reports.pages.sheet import Sheet
 from reports.tables.resultset import check_agree, read_table
-from reports.tables.table import Layout, is_number
+from reports.tables.table import Layout, ShownTable, is_number
 from reports.tables.units import unit_of
 from results import published
 from results.files import COMMITTED, ResultsError
@@ -93,6 +93,12 @@ class Result:
         records = read_records(self.file("records.jsonl"))
         check_agree(self.file("csv"), self.lines, records)
         return records
+
+    @property
+    def shown(self) -> ShownTable:
+        sheet = self.sheet
+        metrics = sheet.metrics or tuple(self.lines["metric"].unique())
+        return ShownTable(sheet.layout, self.lines, self.records, metrics, sheet.clients)
 
 
 def find_results(folder: Path) -> list[Result]:

@@ -15,11 +15,21 @@ import pandas as pd
 
 from reports.kinds.kind import find_kind
 from reports.tables.budget import budget_rows, markdown_budget
-from reports.tables.markdown import markdown_page
-from reports.tables.markup import code, escaped
-from reports.tables.table import Layout
+from reports.tables.legend import legend
+from reports.tables.markup import code, escaped, markdown_table
+from reports.tables.table import (
+    Block,
+    Layout,
+    block_title,
+    blocks,
+    marked_title,
+    measured_text,
+    printed_rows,
+    published_text,
+)
 from results.files import ResultsError, with_seal, without_seal, write_atomic
 from results.record import OK, Record
+from results.store import Line
 
 
 @dataclass(frozen=True)
@@ -51,17 +61,29 @@ class Sheet:
     def markdown(
         self, lines: pd.DataFrame, claims: Sequence[Mapping[str, str]], records: Sequence[Record]
     ) -> str:
-        """The whole page of a table: title, numbers, notes, budgets, claims about what is there and
-        protocol card, by which command it is made and at which commit it was.
+        """The whole page of a table: title, how it was made, numbers, notes, budgets, claims about
+        what is there and protocol card.
         """
-        verdicts = [(c["claim"], c["verdict"], c["in_print"]) for c in claims if is_measured(c)]
-        budget = markdown_budget(budget_rows(self.layout, records))
-        at = commits(records)
-        made = code(self.command) if self.command else ""
-        made = ". ".join(filter(None, (made, f"Computed at {escaped(at)}" if at else "")))
-        return markdown_page(
-            self.layout, self.shown(lines), verdicts, self.card, self.told, budget, made
+        layout, shown, at = self.layout, self.shown(lines), commits(records)
+        made = (
+            code(self.command) if self.command else "",
+            f"Computed at {escaped(at)}" if at else "",
         )
+        about = (
+            escaped(layout.caption),
+            escaped("; ".join(layout.labels)),
+            ". ".join(filter(None, made)),
+        )
+        parts = [f"# {layout.key}: {escaped(layout.title)}", ""]
+        parts += [text for told in filter(None, about) for text in (f"{told}.", "")]
+        parts += markdown_numbers(layout, shown)
+        parts += [f"- {escaped(note)}" for note in (*self.told, *legend(layout, shown))]
+        if budget := markdown_budget(budget_rows(layout, records)):
+            parts += ["", "## Budget of a run", "", *budget]
+        if judged := [(c["claim"], c["verdict"], c["in_print"]) for c in claims if is_measured(c)]:
+            headings = ("the paper's claim", "here", "in print")
+            parts += ["", "## Claims", "", *markdown_table(headings, judged)]
+        return "\n".join([*parts, "", "## Protocol", "", *self.card, ""])
 
     def write(self, path: Path) -> None:
         """Write it in one step. The order of rows is kept: it is that of print."""
@@ -90,6 +112,35 @@ class Sheet:
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
                 " reproduce`."
             ) from error
+
+
+def markdown_numbers(layout: Layout, lines: pd.DataFrame) -> list[str]:
+    """The numbers of a table in Markdown, a table for each metric and panel."""
+    parts, shown = [], blocks(layout, lines)
+    for block in shown:
+        if len(shown) > 1:
+            parts += [f"## {escaped(block_title(block))}", ""]
+        for panel in block.panels:
+            if panel.title:
+                parts += [f"**{escaped(panel.title)}**", ""]
+            rows = [
+                [
+                    escaped(marked_title(layout, row)),
+                    *(_markdown_cell(block, line, best) for line, best in cells),
+                ]
+                for row, cells in printed_rows(layout, block, panel)
+            ]
+            parts += markdown_table(("", *map(escaped, panel.columns.values())), rows, str)
+            parts.append("")
+    return parts
+
+
+def _markdown_cell(block: Block, line: Line | None, best: bool) -> str:
+    if line is None:
+        return "–"
+    printed = f" {published_text(line, block.scale)}" if block.in_print else ""
+    bold = "**" if best else ""
+    return f"{bold}{escaped(measured_text(line, block.scale))}{bold}{escaped(printed)}"
 
 
 def is_measured(claim: Mapping[str, str]) -> bool:

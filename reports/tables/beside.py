@@ -18,11 +18,11 @@ from reports.tables.standings import (
     NO_PUBLIC,
     PUBLIC,
     Condition,
-    Scored,
     Standing,
     Standings,
     value_of,
 )
+from reports.tables.table import ShownTable
 from results.published import format_column, parse_column
 from results.record import OK
 from results.store import Line
@@ -41,12 +41,14 @@ CLIENT, AVERAGE = "client", "average"
 """The column's pair of a mean over clients."""
 
 
-def add_private(found: Standings, scored: Iterable[Scored], private: Iterable[Scored]) -> None:
+def add_private(
+    found: Standings, scored: Iterable[ShownTable], private: Iterable[ShownTable]
+) -> None:
     """Add accuracy under differential privacy, as `accuracy-at-epsilon-4`, from tables that have a
     column for each epsilon, to the methods of `found` that they have.
     """
     data, methods = _data(scored), {method.row: method for method in found.methods}
-    for line in (line for table in private for line in table.lines):
+    for line in (line for table in private for line in table.cells):
         pairs = parse_column(line["column"])
         epsilon = pairs.pop(EPSILON, "inf")
         wanted = line["status"] == OK and line["metric"] == ACCURACY and epsilon != "inf"
@@ -64,7 +66,9 @@ class Attack:
     method: str
 
 
-def add_leakage(found: Standings, scored: Iterable[Scored], leakage: Iterable[Scored]) -> None:
+def add_leakage(
+    found: Standings, scored: Iterable[ShownTable], leakage: Iterable[ShownTable]
+) -> None:
     """Add how near the strongest attack at hand comes to private images (`LEAKED`), and how near
     the nearest public image is anyway (`FLOOR`), from tables of leakage, to every method of `found`
     whose payloads are attacked there (`attack_on`).
@@ -81,7 +85,7 @@ def add_leakage(found: Standings, scored: Iterable[Scored], leakage: Iterable[Sc
 def _add_images(
     found: Standings,
     data: Mapping[str, str],
-    table: Scored,
+    table: ShownTable,
     names: Mapping[str, str],
     row_of: Mapping[str, str | None],
 ) -> None:
@@ -89,7 +93,7 @@ def _add_images(
     by metric, where the methods have accuracy.
     """
     for metric, name in names.items():
-        for line in table.lines:
+        for line in table.cells:
             pairs = parse_column(line["column"])
             mean = pairs.pop(CLIENT, "") == AVERAGE
             if line["status"] != OK or not mean or line["metric"] != metric:
@@ -126,7 +130,7 @@ def attack_on(method: Standing, attacks: Mapping[str, Attack]) -> str | None:
     return None
 
 
-def _attacks(table: Scored) -> dict[str, Attack]:
+def _attacks(table: ShownTable) -> dict[str, Attack]:
     """By row, from its records' settings."""
     return {
         record.row: Attack(
@@ -139,9 +143,9 @@ def _attacks(table: Scored) -> dict[str, Attack]:
     }
 
 
-def _data(scored: Iterable[Scored]) -> dict[str, str]:
+def _data(scored: Iterable[ShownTable]) -> dict[str, str]:
     """By table, the name of its data."""
-    return {table.layout.key: line["data"] for table in scored for line in table.lines[:1]}
+    return {table.layout.key: line["data"] for table in scored for line in table.cells[:1]}
 
 
 def _conditions(

@@ -30,7 +30,7 @@ def code(text: str) -> str:
 
 def markdown_table(
     headings: Iterable[str],
-    rows: Iterable[Iterable[str]],
+    rows: Iterable[Iterable[object]],
     escape: Callable[[str], str] = escaped,
 ) -> list[str]:
     """The lines of a table; `escape` makes a text fit a cell."""
@@ -38,5 +38,5 @@ def markdown_table(
     return [
         "|" + "".join(f" {head} |" if head else " |" for head in heads),
         "|---" * len(heads) + "|",
-        *("| " + " | ".join(map(escape, row)) + " |" for row in rows),
+        *("| " + " | ".join(escape(str(cell)) for cell in row) + " |" for row in rows),
     ]

@@ -8,7 +8,8 @@ Machine Learning Research 7, 1-30.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -68,3 +69,28 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
         math.isfinite(cost) and math.isfinite(gain) and not beaten(cost, gain)
         for cost, gain in points
     ]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A method in a plane; where it was run at several costs, one of its places."""
+
+    row: str
+    cost: float
+    gain: float
+    """The more the better."""
+    on_front: bool
+    """Whether no other place of the plane beats it (`front`)."""
+    cut_short: bool = False
+
+
+def spots(places: Iterable[tuple[str, float, float, bool]]) -> tuple[Spot, ...]:
+    """The places of one plane, each given as row, cost, gain and whether it was cut short; those
+    that lack a number are beaten.
+    """
+    known = list(places)
+    on = front([cost for _, cost, _, _ in known], [gain for _, _, gain, _ in known])
+    return tuple(
+        Spot(row, cost, gain, on_front, short)
+        for (row, cost, gain, short), on_front in zip(known, on, strict=True)
+    )

@@ -25,7 +25,6 @@ OTHERS = frozenset({"attack", "partitions", "published", "pinned.csv"})
 """Folders of a results folder whose CSVs are no tables, and its list of tables that stand as of
 their commit."""
 
-Cell = Line
 Key = tuple[str, str, str, str]
 """Table, row, column, metric; a cell that failed has no metric."""
 
@@ -34,7 +33,7 @@ Key = tuple[str, str, str, str]
 class ResultSet:
     """What `reproduce` left of one or more tables."""
 
-    cells: Mapping[Key, Cell]
+    cells: Mapping[Key, Line]
     """Lines of the CSVs, with `unit`: how the table prints shares."""
     records: Mapping[str, Sequence[Record]]
     """By table; empty for a table without records beside it."""
@@ -78,7 +77,7 @@ def read_set(path: Path, name: str = "") -> ResultSet:
         raise ResultsError(
             f"{path} holds no table of this suite; give a CSV or a folder written by `reproduce`"
         )
-    cells: dict[Key, Cell] = {}
+    cells: dict[Key, Line] = {}
     records = {}
     for table, file in files.items():
         lines = read_table(file)
@@ -138,7 +137,7 @@ def read_table(path: Path) -> pd.DataFrame:
     return lines
 
 
-def _wrong(line: Cell) -> str:
+def _wrong(line: Line) -> str:
     """What in a line no table has; empty if nothing."""
     if line["status"] != "ok":
         failed = line["status"].startswith("failed") and not line["metric"] and not line["value"]
@@ -169,7 +168,7 @@ def _wrong(line: Cell) -> str:
     return ""
 
 
-def _wrong_difference(line: Cell) -> str:
+def _wrong_difference(line: Line) -> str:
     """What is wrong with the difference from print; empty if nothing."""
     value, printed, difference = (line[name] for name in ("value", "published", "difference"))
     if line["metric"] in TEXTS:

@@ -25,7 +25,7 @@ Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Value:
+class Mean:
     """One number over seeds."""
 
     mean: float
@@ -37,13 +37,13 @@ class Value:
     """Whether any of the runs ended before what it is of had settled."""
 
 
-def over_seeds(values: Sequence[float], cut_short: bool = False) -> Value:
+def over_seeds(values: Sequence[float], cut_short: bool = False) -> Mean:
     """One or more values, one of each seed, as one."""
     std = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-    return Value(float(np.mean(values)), std, len(values), cut_short)
+    return Mean(float(np.mean(values)), std, len(values), cut_short)
 
 
-def seconds(records: Iterable[Record]) -> dict[Place, Value]:
+def seconds(records: Iterable[Record]) -> dict[Place, Mean]:
     """Wall time of clients and of the server, where every seed's record has it."""
     found: dict[Place, list[float]] = {}
     for record in records:
@@ -53,7 +53,7 @@ def seconds(records: Iterable[Record]) -> dict[Place, Value]:
     return {key: over_seeds(values) for key, values in found.items() if np.isfinite(values).all()}
 
 
-def at_equal_cost(records: Iterable[Record]) -> dict[Place, Value]:
+def at_equal_cost(records: Iterable[Record]) -> dict[Place, Mean]:
     """Accuracy in percent at equal bytes and at equal time, where every seed has one.
 
     It is cut short where a run was, and ended before it had cost as much.

@@ -9,20 +9,18 @@ same column.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
-from reports.tables.counts import fullest, share_of
-from reports.tables.fronts import Spot, spots
-from reports.tables.ranking import complete, critical_difference, friedman, mean_ranks
-from reports.tables.run_costs import ACCURACY, Value, at_equal_cost, seconds
-from reports.tables.table import Layout, broken_rows, cut_short, is_number
+from reports.tables.ranking import Spot, complete, critical_difference, friedman, mean_ranks, spots
+from reports.tables.run_costs import ACCURACY, Mean, at_equal_cost, seconds
+from reports.tables.table import ShownTable, broken_rows, cut_short, fullest, is_number, share_of
 from results.published import format_column, parse_column
-from results.record import OK, Record
+from results.record import OK
 from results.store import Line
 
 PUBLIC, NO_PUBLIC = "public", "none"
@@ -91,7 +89,7 @@ class Standing:
         """Keys of conditions in which its accuracy had not settled."""
         return self.unsettled.get(ACCURACY, set())
 
-    def add(self, metric: str, keys: Iterable[str], value: Value) -> None:
+    def add(self, metric: str, keys: Iterable[str], value: Mean) -> None:
         """Have a value in the conditions of these keys."""
         for key in keys:
             self.values.setdefault(metric, {})[key] = value.mean
@@ -110,15 +108,6 @@ PESSIMIST: Mapping[str, bool] = {
     "networks-differ": False,
 }
 """The value of each property that a method has if any of its runs has it."""
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A table of a scorecard: how it is drawn, the lines of its CSV, and its records."""
-
-    layout: Layout
-    lines: Sequence[Line]
-    records: Sequence[Record]
 
 
 @dataclass(frozen=True)
@@ -160,7 +149,7 @@ class Standings:
         return complete(self.frame(metric)).mean(axis="columns")
 
 
-def standings_of(tables: Iterable[Scored]) -> Standings:
+def standings_of(tables: Iterable[ShownTable]) -> Standings:
     """The standings over all tables together, which are of one profile."""
     conditions: list[Condition] = []
     methods: dict[str, Standing] = {}
@@ -171,12 +160,12 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
         for row, title in table.layout.rows.items():
             of, bound = table.layout.methods.get(row, row), row in table.layout.oracles
             methods.setdefault(row, Standing(row, title, bound, of))
-        for row, how in broken_rows(table.lines).items():
+        for row, how in broken_rows(table.cells).items():
             methods[row].broken = how
         beside: dict[tuple[str, str], list[Line]] = {}
-        for line in table.lines:
+        for line in table.cells:
             beside.setdefault(_beside(line), []).append(line)
-        for line in table.lines:
+        for line in table.cells:
             at, method = places.get((line["row"], line["column"]), ()), methods[line["row"]]
             of_all = share_of(line) == fullest(beside[_beside(line)])
             if line["status"] != OK or not at:
@@ -212,13 +201,13 @@ def _beside(line: Line) -> tuple[str, str]:
     return format_column(pairs), line["metric"]
 
 
-def value_of(line: Line) -> Value:
+def value_of(line: Line) -> Mean:
     """The number of a CSV's line."""
     std = float(line["std"]) if line["std"] else math.nan
-    return Value(float(line["value"]), std, int(line["n"]), cut_short(line))
+    return Mean(float(line["value"]), std, int(line["n"]), cut_short(line))
 
 
-def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:
+def _places(table: ShownTable) -> dict[tuple[str, str], list[Condition]]:
     """The conditions in which each row's run in each column stands.
 
     A run without public images stands in all of its partition, but for that of a row that has runs
@@ -226,7 +215,7 @@ def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:
     """
     plain: dict[tuple[str, str], tuple[str, str]] = {}
     looked = set()
-    for line in table.lines:
+    for line in table.cells:
         pairs = parse_column(line["column"])
         if pairs.pop(PROPERTY, "") == "distillation" and line["value"] == "yes":
             looked.add((line["row"], format_column(dict(pairs))))
@@ -239,7 +228,7 @@ def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:
             with_public.add((row, rest))
             if public not in publics.setdefault(rest, []):
                 publics[rest].append(public)
-    profile = table.lines[0]["profile"] if table.lines else ""
+    profile = table.cells[0]["profile"] if table.cells else ""
     places = {}
     for (row, column), (rest, public) in plain.items():
         bare = format_column({k: v for k, v in parse_column(column).items() if k != PROPERTY})

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from metrics.names import TEXTS
-from reports.tables.counts import count_notes, fullest, left_out, share_of
 from reports.tables.units import FRACTION, Scale, scale_of
 from results.names import printable
 from results.published import format_column, parse_column, published_table
-from results.record import OK
+from results.record import OK, Record
 from results.store import PLACE, Line, format_value, records_of
 
 
@@ -76,6 +75,24 @@ class Layout:
             rows={key: literal(title) for key, title in self.rows.items()},
             labels=tuple(map(literal, self.labels)),
         )
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table as `reproduce` makes it, or as it lies in a folder of results."""
+
+    layout: Layout
+    lines: pd.DataFrame
+    """Of its CSV."""
+    records: Sequence[Record]
+    metrics: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    """Rows that average over clients of one kind of network."""
+
+    @property
+    def cells(self) -> list[Line]:
+        """The lines one by one."""
+        return records_of(self.lines)
 
 
 def literal(text: str) -> str:
@@ -254,10 +271,6 @@ def is_number(text: str) -> bool:
 
 
 MARK = "§"
-NOT_SETTLED = (
-    "cut short: the metric had not settled when the run ended (last tenth of its epochs against the"
-    " tenth before)"
-)
 OPTIMISTIC = "best of"
 """How the statistic of a run begins that was read off at its best test accuracy."""
 
@@ -303,12 +316,6 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
         if row != best
     )
     return set() if any(reached) else {best}
-
-
-def bold(layout: Layout) -> str:
-    """What is bold in a table, in words."""
-    bounds = ", upper bounds (†) left out" if layout.oracles & set(layout.rows) else ""
-    return f"best of its column{bounds}, if no other row's mean ± std over seeds reaches it"
 
 
 def measured_text(line: Line, scale: Scale) -> str:
@@ -358,71 +365,31 @@ def block_title(block: Block) -> str:
     return block.scale.title + {1: "", 0: "", -1: ", lower is better"}[block.scale.sign]
 
 
-def statistics_of(layout: Layout, lines: pd.DataFrame) -> list[str]:
-    """How a run became its number: one line for the table, or one for each kind with its rows."""
-    rows = {
-        str(statistic): dict.fromkeys(layout.rows.get(row, row) for row in of_it["row"])
-        for statistic, of_it in _lines_with(lines, "statistic").groupby("statistic", sort=False)
-    }
-    if len(rows) == 1:
-        return [f"each number: {next(iter(rows))}"]
-    return [f"{', '.join(titles)}: {statistic}" for statistic, titles in rows.items()]
-
-
-def privacy_of(layout: Layout, lines: pd.DataFrame) -> list[str]:
-    """What the private rows have spent, by the accountant: a line per row, with a value per
-    column.
+def share_of(line: Line) -> float:
+    """The share of a line's values that are defined; 1 where they were not counted, as in older
+    CSVs.
     """
-    spent: dict[str, dict[str, str]] = {}
-    for line in records_of(_lines_with(lines, "epsilon")):
-        column = heading(parse_column(line["column"]))
-        row = layout.rows.get(line["row"], line["row"])
-        spent.setdefault(row, {})[column] = f"{float(line['epsilon']):.3f}"
+    of = line.get("of", "")
+    return float(line["defined"]) / float(of) if of else 1.0
+
+
+def left_out(line: Line) -> str:
+    """`112 of 610` where a mean leaves out values; else empty."""
+    short = line["status"] == OK and share_of(line) < 1
+    return f"{line['defined']} of {line['of']}" if short else ""
+
+
+def fullest(lines: Iterable[Line]) -> float:
+    """The largest share of any of some lines: those that have it are compared."""
+    return max((share_of(line) for line in lines), default=1.0)
+
+
+def printed_rows(
+    layout: Layout, block: Block, panel: Panel
+) -> list[tuple[str, list[tuple[Line | None, bool]]]]:
+    """The rows of a panel as they are printed: of each column its line, and whether it is best."""
+    best = {column: best_rows(layout, block, column) for column in panel.columns}
     return [
-        f"epsilon spent, {row}: " + "; ".join(f"{c}: {v}" for c, v in by_column.items())
-        for row, by_column in spent.items()
-    ]
-
-
-def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The measured lines that have an entry `name`; none where the CSV is older than that."""
-    if name not in lines:
-        return pd.DataFrame(columns=[*lines.columns, name])
-    return lines[(lines["status"] == OK) & (lines[name] != "")]
-
-
-def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
-    """What the marks in the table mean, and what failed or was not run."""
-    shown = blocks(layout, lines)
-    in_print = any(block.in_print for block in shown)
-    brackets = ", in brackets published and measured - published" if in_print else ""
-    notes = [f"measured{brackets}; bold: {bold(layout)}"]
-    if layout.oracles & set(layout.rows):
-        notes.append(
-            "† upper bound: uses what no real server has, labels of the public set, or the clients'"
-            " samples or teachers"
-        )
-    if any(map(cut_short, records_of(lines))):
-        notes.append(f"{MARK} {NOT_SETTLED}")
-    notes += count_notes(records_of(lines))
-    notes += unequal_notes(layout)
-    notes += [block_title(block) for block in shown if block.scale.sign < 0]
-    notes += [
-        f"{block.scale.title}: not compared with print, for it is {block.unlike}"
-        for block in shown
-        if block.unlike
-    ]
-    notes += statistics_of(layout, lines)
-    notes += [*privacy_of(layout, lines), *layout.notes]
-    failed = lines[lines["status"] != OK]
-    notes += [f"failed: {x['row']} {x['column']}: {x['status']}" for x in records_of(failed)]
-    return notes
-
-
-def unequal_notes(layout: Layout) -> list[str]:
-    """A sentence for each row that is marked for its budget."""
-    return [
-        f"‡ {layout.rows[row]}: {text}"
-        for row, text in layout.unequal.items()
-        if row in layout.rows
+        (row, [(block.cells.get((row, column)), row in best[column]) for column in panel.columns])
+        for row in layout.rows
     ]

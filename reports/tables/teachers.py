@@ -9,7 +9,7 @@ counted from 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -58,45 +58,39 @@ def correlations(records: Sequence[Record], metrics: Sequence[str]) -> dict[str,
     """By column the correlation of two metrics over the rows that every seed has, seed by seed, and
     its mean.
     """
-    values: dict[str, dict[int, dict[str, dict[str, float]]]] = {}
-    for record in records:
-        for m in record.measurements if record.status == OK else ():
-            if m.metric in metrics and isinstance(m.value, float):
-                seeds = values.setdefault(f"{record.column} {m.column}".strip(), {})
-                seeds.setdefault(record.seed, {}).setdefault(record.row, {})[m.metric] = m.value
-    by_column = {
-        column: _over_seeds(list(seeds.values()), metrics) for column, seeds in values.items()
-    }
-    return {
-        column: correlation for column, correlation in by_column.items() if correlation is not None
-    }
+    done = (record for record in records if record.status == OK)
+    return _by_column(
+        (
+            (f"{r.column} {m.column}".strip(), r.row, r.seed, m.metric, m.value)
+            for r in done
+            for m in r.measurements
+        ),
+        metrics,
+    )
 
 
 def printed_correlations(table: str, metrics: Sequence[str]) -> dict[str, Correlation]:
     """By column the correlation of the values that `paper/table` prints."""
-    values: dict[str, dict[str, dict[str, float]]] = {}
-    for cell in published_table(table):
-        if cell.metric in metrics and isinstance(cell.value, float):
-            values.setdefault(cell.column, {}).setdefault(cell.row, {})[cell.metric] = cell.value
-    by_column = {column: _over_seeds([rows], metrics) for column, rows in values.items()}
-    return {
-        column: correlation for column, correlation in by_column.items() if correlation is not None
-    }
+    cells = published_table(table)
+    return _by_column(((c.column, c.row, 0, c.metric, c.value) for c in cells), metrics)
 
 
-def _over_seeds(
-    seeds: Sequence[Mapping[str, Mapping[str, float]]], metrics: Sequence[str]
-) -> Correlation | None:
-    whole = [{row for row, values in rows.items() if len(values) == len(metrics)} for rows in seeds]
-    rows = sorted(set.intersection(*whole))
-    if len(rows) < LEAST:
-        return None
-    pairs = [tuple([values[row][metric] for row in rows] for metric in metrics) for values in seeds]
-    rho, r = (
-        math.fsum(f(first, second) for first, second in pairs) / len(pairs)
-        for f in (spearman, pearson)
-    )
-    return Correlation(rho, r, len(rows), len(seeds))
+def _by_column(
+    values: Iterable[tuple[str, str, int, str, object]], metrics: Sequence[str]
+) -> dict[str, Correlation]:
+    """The correlations of values, each with its column, row, seed and metric."""
+    known = [value for value in values if value[3] in metrics and isinstance(value[4], float)]
+    frame = pd.DataFrame(known, columns=["column", "row", "seed", "metric", "value"])
+    found = {}
+    for column, of_it in frame.groupby("column", sort=False):
+        wide = of_it.pivot(index="row", columns=["seed", "metric"], values="value").dropna()
+        seeds = of_it["seed"].unique()
+        if len(wide) < LEAST or len(wide.columns) < len(seeds) * len(metrics):
+            continue
+        pairs = [[wide[seed, metric].tolist() for metric in metrics] for seed in seeds]
+        rho, r = (math.fsum(f(*pair) for pair in pairs) / len(pairs) for f in (spearman, pearson))
+        found[str(column)] = Correlation(rho, r, len(wide), len(seeds))
+    return found
 
 
 def sentences(

@@ -7,15 +7,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reports.tables.table import (
+    Block,
     Layout,
-    best_rows,
     block_title,
     blocks,
     marked_title,
     measured_text,
+    printed_rows,
     published_text,
 )
 from results.record import OK
+from results.store import Line
 
 
 def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
@@ -37,18 +39,18 @@ def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
             table.add_column("")
             for name in panel.columns.values():
                 table.add_column(Text(name), justify="right")
-            best = {column: best_rows(layout, block, column) for column in panel.columns}
-            for row in layout.rows:
-                texts: list[Text] = []
-                for column in panel.columns:
-                    line = block.cells.get((row, column))
-                    if line is None:
-                        texts.append(Text("–", style="dim"))
-                        continue
-                    style = "red" if line["status"] != OK else "bold" if row in best[column] else ""
-                    texts.append(Text.assemble((measured_text(line, block.scale), style)))
-                    if block.in_print:
-                        texts[-1].append(f"\n{published_text(line, block.scale)}", "dim")
+            for row, cells in printed_rows(layout, block, panel):
+                texts = [_cell(block, line, best) for line, best in cells]
                 table.add_row(Text(marked_title(layout, row)), *texts)
             drawn.append(table)
     return drawn
+
+
+def _cell(block: Block, line: Line | None, best: bool) -> Text:
+    if line is None:
+        return Text("–", style="dim")
+    style = "red" if line["status"] != OK else "bold" if best else ""
+    text = Text.assemble((measured_text(line, block.scale), style))
+    if block.in_print:
+        text.append(f"\n{published_text(line, block.scale)}", "dim")
+    return text

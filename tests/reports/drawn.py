@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.text import Annotation
 
+from reports.pages.sheet import Sheet
 from reports.tables.table import Layout
 from results.store import CSV_COLUMNS
 
@@ -49,3 +51,13 @@ def line(row, column, value, published="", **more):
 def visible(figure):
     """The axes of a figure that are shown."""
     return [axis for axis in figure.axes if axis.get_visible()]
+
+
+def words(figure):
+    """Title and footnote of a figure."""
+    return [text.get_text() for text in figure.findobj(Annotation) if text.axes is None]
+
+
+def page_of(layout, lines, claims=(), records=(), card=()):
+    """A table's page in Markdown."""
+    return Sheet(layout, "A paper", "", "final", card=card).markdown(lines, claims, records)

@@ -4,13 +4,11 @@ picture.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load
 from torch import nn
 
 from benchmarks.measures import attention
@@ -20,10 +18,8 @@ from benchmarks.tables.selection import Selection
 from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.multi_label import MultiLabel
-from reports.kinds.attention import KIND, finding_names
-from results.arrays import pack, unpack
-from results.record import FAILED, Measurement
-from tests.cell_records import record_of
+from reports.kinds.attention import finding_names
+from results.arrays import unpack
 
 
 class Looking(nn.Module):
@@ -184,45 +180,6 @@ def test_what_cannot_be_drawn_is_named():
 # -- a table's records --
 
 PAPER, TABLE = registry.find_table("fedad/figure3")
-
-
-def finished(cell, central):
-    """A cell's record, whose films are as bright as its seed."""
-    maps = np.zeros((1, 4, 4))
-    arrays = {
-        "images": np.full((1, 1, 4, 4), cell.seed),
-        "finding": np.zeros(1),
-        "local": np.zeros((1, 3, 4, 4)),
-        "consensus": maps,
-        "diversity": maps,
-        "central": maps + central,
-    }
-    return record_of(
-        cell,
-        measurements=(Measurement("attention-empty", 0.0),),
-        arrays=pack({name: array.astype(np.uint8) for name, array in arrays.items()}),
-    )
-
-
-def test_the_file_has_one_seeds_films_and_a_central_map_for_each_row():
-    cells = expand(PAPER, TABLE, Selection(seeds=(3, 2)))
-    records = [finished(cell, {"fedad": 7, "fedad-no-bound": 9}[cell.row]) for cell in cells]
-    found = load(KIND.arrays(records))
-    assert {name: array.max() for name, array in found.items()} == {
-        "images": 2,
-        "finding": 0,
-        "local": 0,
-        "consensus": 0,
-        "diversity": 0,
-        "fedad": 7,
-        "fedad-no-bound": 9,
-    }
-    assert KIND.remarks(SimpleNamespace(records=records)) == [
-        "the picture shows 4 films at most, each of another finding, where the most local models"
-        " look anywhere, of seed 2"
-    ]
-    failed = [replace(record, status=FAILED, arrays="") for record in records]
-    assert (KIND.arrays(failed), KIND.remarks(SimpleNamespace(records=failed))) == (b"", [])
 
 
 def test_findings_are_named_in_the_order_in_which_a_file_counts_them():

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
-from safetensors.numpy import load, load_file
 from torch import nn
 
 from benchmarks.measures import segmentations
@@ -29,8 +28,9 @@ from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
 from reports.drawing import pictures
-from reports.kinds.segmentations import KIND, class_names
+from reports.kinds.segmentations import class_names
 from results.arrays import pack, unpack
+from results.frame import read_records
 from results.record import FAILED, Measurement
 from results.store import TableFiles
 from tests.cell_records import record_of
@@ -126,36 +126,6 @@ def records_of(selection, **predicted):
     ]
 
 
-def remarks(records):
-    return KIND.remarks(SimpleNamespace(records=records))
-
-
-def test_the_picture_is_of_the_lowest_seed_that_has_images():
-    records = records_of(SEEDS, scratch=0, fedsa=1)[::-1]
-    assert remarks(records) == [
-        "the numbers are of the test images in the picture alone, not of the whole test set; the"
-        " picture is of seed 1"
-    ]
-    found = load(KIND.arrays(records))
-    assert {name: array.max() for name, array in found.items()} == {
-        "images": 1,
-        "target": 1,
-        "scratch": 0,
-        "fedsa": 1,
-    }
-    failed = [replace(record, status=FAILED, arrays="") for record in records if record.seed == 1]
-    left = load(KIND.arrays(failed + [record for record in records if record.seed == 2]))
-    assert left["images"].max() == 2
-    assert KIND.arrays(failed) == b""
-    assert remarks(failed) == []
-
-
-def test_a_row_that_failed_is_left_out():
-    done, failed = records_of(Selection(), scratch=0, fedsa=1)
-    found = load(KIND.arrays([done, replace(failed, status=FAILED, arrays="")]))
-    assert found.keys() == {"images", "target", "scratch"}
-
-
 @pytest.mark.parametrize(
     ("used", "first", "count"), [("scenes", "wall", 8), ("taskonomy", "background", 17)]
 )
@@ -172,11 +142,11 @@ def shown(tmp_path, monkeypatch):
     monkeypatch.setattr(TableRun, "all_records", lambda run: list(run.records.values()))
     drawn = []
 
-    def draw(source, path, *rest):
-        drawn.append((load_file(source), *rest))
+    def draw(lines, titles, path, *rest):
+        drawn.append((lines, titles, *rest))
         path.write_bytes(b"png")
 
-    monkeypatch.setattr(pictures, "draw_segmentations", draw)
+    monkeypatch.setattr(pictures, "image_grid", draw)
 
     def show(records):
         run = TableRun(
@@ -194,13 +164,12 @@ def shown(tmp_path, monkeypatch):
     return show
 
 
-def test_the_picture_is_drawn_from_the_file_beside_the_table(shown):
+def test_the_picture_has_what_each_row_sees_of_every_image(shown):
     records = records_of(Selection(), transfer=0, fedsa=1)
-    run, text, ((arrays, rows, classes, about),) = shown(records)
-    assert run.files.path("safetensors").read_bytes() == KIND.arrays(records)
-    assert arrays.keys() == {"images", "target", "transfer", "fedsa"}
-    assert rows == {"transfer": "Transfer †", "fedsa": "FedSA"}
-    assert classes[:2] == ["wall", "floor"]
+    _, text, ((lines, titles, about, classes),) = shown(records)
+    assert titles == ["input", "ground truth", "Transfer †", "FedSA"]
+    assert [len(images) for _, images, _ in lines] == [4] * 4
+    assert [patch.get_label() for patch in classes] == ["wall", "floor"]
     assert about.title == "Figure 3"
     assert any("taskonomy stand-in: generated rooms" in label for label in about.labels)
     assert "of the test images in the picture alone" in text
@@ -209,17 +178,13 @@ def test_the_picture_is_drawn_from_the_file_beside_the_table(shown):
 def test_it_is_drawn_again_when_a_prediction_changes_though_no_number_does(shown):
     for predicted in (0, 0, 1):
         *_, drawn = shown(records_of(Selection(), fedsa=predicted))
-    assert [picture[0]["fedsa"].max() for picture in drawn] == [0, 1]
+    assert len(drawn) == 2
 
 
-def test_without_a_finished_cell_there_is_neither_file_nor_picture(shown):
+def test_without_a_finished_cell_there_is_no_picture(shown):
     done = records_of(Selection(), fedsa=1)
-    shown(done)
-    run, _, drawn = shown(
-        [replace(record, status=FAILED, arrays="", measurements=()) for record in done]
-    )
-    assert not run.files.path("safetensors").exists()
-    assert len(drawn) == 1
+    failed = [replace(record, status=FAILED, arrays="", measurements=()) for record in done]
+    assert shown(failed)[2] == []
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -243,7 +208,7 @@ def test_its_fits_are_those_of_table_4(profile, protocol):
 
 @pytest.fixture(scope="module")
 def figure(tmp_path_factory, shared_command):
-    """Two rows; then, the picture and its file being lost, a command for one of them."""
+    """Two rows; then, the picture being lost, a command for one of them."""
     results = tmp_path_factory.mktemp("figure3")
     common = (
         "benchmarks",
@@ -258,9 +223,8 @@ def figure(tmp_path_factory, shared_command):
     folder = results / "smoke" / "fedsa"
     first = shared_command(*common, "row=scratch,pseudo-label")
     assert first.returncode == 0, first.stdout[-2000:] + first.stderr
-    before = {name: (folder / name).read_bytes() for name in ("figure3.png", "figure3.safetensors")}
-    for name in before:
-        (folder / name).unlink()
+    before = (folder / "figure3.png").read_bytes()
+    (folder / "figure3.png").unlink()
     second = shared_command(*common, "row=scratch")
     assert second.returncode == 0, second.stdout[-2000:] + second.stderr
     return folder, second.stdout, before
@@ -269,26 +233,28 @@ def figure(tmp_path_factory, shared_command):
 def test_a_finished_figure_is_drawn_again_from_what_its_cells_left(figure):
     folder, text, before = figure
     assert "1 cells, 1 finished before, 0 to run" in text
-    assert {name: (folder / name).read_bytes() for name in before} == before
-    assert before["figure3.png"].startswith(b"\x89PNG")
+    assert (folder / "figure3.png").read_bytes() == before
+    assert before.startswith(b"\x89PNG")
 
 
 def test_what_is_drawn_is_what_was_measured(figure):
-    arrays = load_file(figure[0] / "figure3.safetensors")
-    assert {name: array.shape for name, array in arrays.items()} == {
-        "images": (4, 3, 16, 16),
-        "target": (4, 16, 16),
-        "scratch": (4, 16, 16),
-        "pseudo-label": (4, 16, 16),
-    }
+    records = read_records(figure[0] / "figure3.records.jsonl")
+    made = {record.row: unpack(record.arrays) for record in records}
+    for arrays in made.values():
+        assert {name: array.shape for name, array in arrays.items()} == {
+            "images": (4, 3, 16, 16),
+            "target": (4, 16, 16),
+            "predicted": (4, 16, 16),
+        }
     with (figure[0] / "figure3.csv").open(newline="") as stream:
         measured = {
             line["row"]: (line["metric"], float(line["value"])) for line in csv.DictReader(stream)
         }
-    target = arrays["target"]
-    for row in ("scratch", "pseudo-label"):
-        both = [((arrays[row] == c) & (target == c)).sum() for c in range(8)]
-        either = [((arrays[row] == c) | (target == c)).sum() for c in range(8)]
+    assert made.keys() == {"scratch", "pseudo-label"}
+    for row, arrays in made.items():
+        seen, target = arrays["predicted"], arrays["target"]
+        both = [((seen == c) & (target == c)).sum() for c in range(8)]
+        either = [((seen == c) | (target == c)).sum() for c in range(8)]
         ious = [b / e for b, e in zip(both, either, strict=True) if e]
         assert measured[row] == ("miou", pytest.approx(sum(ious) / len(ious)))
 

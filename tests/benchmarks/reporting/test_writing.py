@@ -26,7 +26,7 @@ from reports.drawing import plots
 from reports.tables.table import last_epochs
 from results.files import cache_home, write_atomic
 from results.record import Measurement
-from results.store import CellCache, TableFiles, records_of, summarise
+from results.store import CellCache, TableFiles, summarise
 from tests.benchmarks.reporting.scores import COLUMN, SCORES, record, scored
 from tests.cell_records import record_of
 from tests.reports.drawn import line
@@ -178,11 +178,6 @@ def test_the_last_epoch_is_taken_of_each_metric():
     ]
 
 
-def drawable(records):
-    """The lines of the records' CSV, one by one."""
-    return records_of(summarise(records))
-
-
 @pytest.mark.parametrize("measure", ["final", "curve"])
 def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
     run.table = replace(run.table, measure=measure)
@@ -193,7 +188,7 @@ def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
         )
         for row in run.table.rows
     ]
-    draw(run, made_table(run, layout_of(run, records), drawable(records), records))
+    draw(run, made_table(run, layout_of(run, records), summarise(records), records))
     assert run.files.path("png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -207,7 +202,7 @@ def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, mon
     def draws(records, **layout):
         before = len(drawn)
         shown = replace(layout_of(run, records), **layout)
-        draw(run, made_table(run, shown, drawable(records), records))
+        draw(run, made_table(run, shown, summarise(records), records))
         return len(drawn) - before
 
     monkeypatch.setattr(plots, "table_plot", table_plot)

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 from dataclasses import replace
 
 import matplotlib
-import numpy as np
 import pytest
 from PIL import Image
 
 from reports.drawing.figures import (
     ONE_COLUMN,
-    TITLE,
     TWO_COLUMNS,
-    UNSEEN,
     Texts,
     chance_of,
-    inches_of,
+    filled,
+    finish,
     limits,
     page,
-    save,
-    shortened,
     styled,
     texts_of,
-    with_palette,
-    wrapped,
 )
 from reports.tables.units import scale_of
 from tests.reports.drawn import layout
-
-CAPTION = "Accuracy of all (ours, theirs) on MNIST, and what each sends"
 
 
 @pytest.mark.parametrize(
@@ -76,41 +66,20 @@ def test_a_picture_is_one_column_or_two_wide_and_its_lines_are_of_one_length(nee
     assert [tops.count(top) for top in dict.fromkeys(tops)] == lines
 
 
-@pytest.mark.parametrize(
-    ("width", "title"),
-    [
-        (7.0, f"Table II. {CAPTION}"),
-        (3.5, "Table II. Accuracy of all on MNIST, and what each sends"),
-        (2.5, "Table II. Accuracy of all on MNIST"),
-        (1.7, "Table II. Accuracy of all"),
-        (1.2, "Table II. Accuracy"),
-        (0.8, "Table II"),
-    ],
-)
-def test_a_title_has_as_much_of_the_caption_as_fits_on_one_line(width, title):
-    texts = texts_of(replace(layout(), caption=CAPTION), width)
-    assert texts.title == title
-    assert inches_of(texts.title, TITLE) < width
-    whole = "" if title.endswith(CAPTION) else f"{CAPTION}; "
-    assert texts.note == f"dlad/table2: {whole}profile smoke (reduced); 1 seed."
+def test_a_title_says_which_table_it_is_and_what_of():
+    assert texts_of(layout()) == Texts(
+        "Table II. Accuracy", "dlad/table2: profile smoke (reduced); 1 seed."
+    )
 
 
 def test_the_footnote_says_which_metrics_are_not_compared_with_print():
     one = replace(layout(), unlike={"inception-score": "by another network"})
-    note = texts_of(one, 7.0).note
+    note = texts_of(one).note
     assert note.endswith("; Inception score not compared with print: by another network.")
 
 
 def test_a_plain_picture_has_neither_title_nor_footnote():
-    assert texts_of(layout().plain(), 7.0) == Texts()
-
-
-def test_lines_of_a_text_are_no_wider_than_they_may_be():
-    text = "one two three four five six seven"
-    lines = wrapped(text, 0.8, 7).splitlines()
-    assert " ".join(lines) == text
-    assert len(lines) > 2
-    assert all(inches_of(line, 7) <= 0.8 for line in lines)
+    assert texts_of(layout().plain()) == Texts()
 
 
 def test_the_style_of_pictures_ends_with_them():
@@ -133,68 +102,20 @@ def test_chance_is_that_of_the_metric_or_of_the_columns_classes():
     assert math.isnan(chance_of(one, scale_of("dice", "percent"), "test=x"))
 
 
-def test_places_in_an_svg_have_two_digits_and_nothing_else_is_changed():
-    drawn = '<path d="M 32.56344 -127.418005 L 0 7.5 z"/> <use x="1.2345" id="a 1.23456"/>'
-    assert (
-        shortened(drawn) == '<path d="M 32.56 -127.42 L 0 7.5 z"/> <use x="1.23" id="a 1.23456"/>'
-    )
-    moved = '<g transform="translate(49.867542 135.85799) scale(0.065 -0.065)">'
-    assert shortened(moved) == '<g transform="translate(49.87 135.86) scale(0.065 -0.065)">'
+def test_a_file_is_as_wide_as_the_picture_and_as_high_as_all_that_stands_on_it(tmp_path):
+    sizes = []
+    for texts in (Texts(), Texts("A title", "a note " * 40)):
+        figure, [[axis]] = page([[1.0]], 1.0)
+        axis.plot([0, 1], label="a line")
+        finish(figure, texts, tmp_path / "p.png")
+        sizes.append(Image.open(tmp_path / "p.png").size)
+    assert [width for width, _ in sizes] == [700, 700]
+    # A line of the legend, and then a title and three lines of notes more.
+    assert 200 < sizes[0][1] < 280
+    assert 50 < sizes[1][1] - sizes[0][1] < 130
 
 
-def test_a_saved_svg_has_such_places(tmp_path):
-    figure, [[axis]] = page([[1.0]], 1.0)
-    axis.plot([0, 1 / 3], [0, 1 / 7])
-    save(figure, tmp_path / "line.png")
-    drawn = (tmp_path / "line.svg").read_text()
-    assert drawn.count(' d="') > 3
-    assert shortened(drawn) == drawn
-
-
-@pytest.mark.parametrize(("opacity", "mode"), [(255, "RGB"), (128, "RGBA")])
-def test_an_image_in_an_svg_is_packed_anew_and_shows_the_same(opacity, mode):
-    pixels = np.full((9, 9, 4), opacity, np.uint8)
-    pixels[..., :3] = np.arange(243).reshape(9, 9, 3)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG", compress_level=0)
-    whole = base64.b64encode(buffer.getvalue()).decode()
-    svg = shortened(f'<image xlink:href="data:image/png;base64,{whole}" x="0"/>')
-    packed = svg.removesuffix('" x="0"/>').partition("base64,")[2]
-    assert len(packed) < len(whole)
-    image = Image.open(io.BytesIO(base64.b64decode(packed)))
-    assert image.mode == mode
-    np.testing.assert_array_equal(np.asarray(image.convert("RGBA")), pixels)
-
-
-def png_of(pixels):
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def test_a_chart_has_a_palette_in_which_no_colour_moves_much():
-    """A ramp of 512 greens on white, as smoothed edges are."""
-    ramp = np.full((512, 64, 3), 255, np.uint8)
-    ramp[:, :32, 0] = (np.arange(512) // 2)[:, None]
-    ramp[:, :16, 1] = (np.arange(512) % 256)[:, None]
-    packed = Image.open(io.BytesIO(with_palette(png_of(ramp))))
-    assert packed.mode == "P"
-    assert np.abs(np.asarray(packed.convert("RGB")).astype(int) - ramp).max() <= UNSEEN
-
-
-def test_a_photograph_keeps_its_colours():
-    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3)).astype(np.uint8)
-    packed = Image.open(io.BytesIO(with_palette(png_of(pixels))))
-    assert packed.mode == "RGB"
-    assert (np.asarray(packed) == pixels).all()
-
-
-def test_a_picture_that_is_packed_stays_as_large_on_paper_and_as_transparent():
-    pixels = np.full((8, 8, 4), 255, np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG", dpi=(200, 200))
-    packed = Image.open(io.BytesIO(with_palette(buffer.getvalue())))
-    assert (packed.mode, round(packed.info["dpi"][0])) == ("P", 200)
-    pixels[:4, :, 3] = 0
-    clear = Image.open(io.BytesIO(with_palette(png_of(pixels))))
-    assert (np.asarray(clear.convert("RGBA")) == pixels).all()
+def test_texts_are_broken_so_that_lines_are_no_wider(tmp_path):
+    lines = filled("one two three four five six seven", 0.8, 7).splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 0.8 * 72 / (0.55 * 7)

@@ -7,15 +7,18 @@ from dataclasses import replace
 import pytest
 
 from reports.drawing import plots
+from reports.drawing.panels import panel_names
 from reports.tables.table import Panel
-from tests.reports.drawn import COLUMNS, layout, line, visible
+from tests.reports.drawn import COLUMNS, layout, line, table_of, visible, words
 
 
 def test_percent_is_on_the_axis_of_a_table_in_percent(drawn, tmp_path):
     lines = [line("a", c, "70.0", "75.0") for c in ("test=x", "test=y")] + [
         line("b", "test=x", "30.0")
     ]
-    plots.table_plot(layout(("test=x", "test=y"), unit="percent"), lines, tmp_path / "t.png")
+    plots.table_plot(
+        layout(("test=x", "test=y"), unit="percent"), table_of(lines), tmp_path / "t.png"
+    )
     (axis,) = visible(drawn[0])
     assert (axis.get_ylabel(), axis.get_ylim()) == ("Accuracy (%)", (0, 102))
 
@@ -28,7 +31,7 @@ def test_each_metric_has_its_own_axes(drawn, tmp_path):
         for c in columns
         for metric, value in (("dice", "70.0"), ("hd95", "12.0"))
     ]
-    plots.table_plot(layout(columns, unit="percent"), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns, unit="percent"), table_of(lines), tmp_path / "t.png")
     assert [axis.get_ylabel() for axis in visible(drawn[0])] == ["Dice (%)", "HD95 (pixel)"]
 
 
@@ -36,7 +39,9 @@ def test_many_long_headings_are_slanted_and_the_picture_stays_narrow(drawn, tmp_
     for length, slanted in ((5, False), (25, True)):
         columns = tuple(f"test={letter * length}" for letter in "pqrstuvw")
         plots.table_plot(
-            layout(columns), [line("a", column, "0.5") for column in columns], tmp_path / "t.png"
+            layout(columns),
+            table_of([line("a", column, "0.5") for column in columns]),
+            tmp_path / "t.png",
         )
         (axis,) = visible(drawn[-1])
         assert [label.get_rotation() for label in axis.get_xticklabels()] == [
@@ -50,16 +55,16 @@ def test_texts_are_not_plotted(drawn, tmp_path):
         line("a", "test=x", "71.5", metric="dice"),
         line("a", "test=x property=private", "yes", metric="property"),
     ]
-    plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
+    plots.table_plot(layout(("test=x",)), table_of(lines), tmp_path / "t.png")
     assert len(visible(drawn[-1])) == 1
     before = len(drawn)
-    plots.table_plot(layout(("test=x",)), lines[1:], tmp_path / "u.png")
+    plots.table_plot(layout(("test=x",)), table_of(lines[1:]), tmp_path / "u.png")
     assert len(drawn) == before
 
 
 def test_metrics_with_several_panels_are_rows_of_panels(drawn, tmp_path):
     lines = [line("a", c, "0.7", metric=metric) for c in COLUMNS for metric in ("dice", "ssim")]
-    plots.table_plot(layout(), lines, tmp_path / "t.png")
+    plots.table_plot(layout(), table_of(lines), tmp_path / "t.png")
     axes = visible(drawn[0])
     assert [axis.get_ylabel() for axis in axes] == ["Dice", "", "", "SSIM", "", ""]
     assert [axis.get_title() for axis in axes[:3]] == [
@@ -73,7 +78,7 @@ def test_a_table_of_one_column_names_its_rows_at_the_vertical_axis(drawn, tmp_pa
     lines = [
         line(row, "test=x", value) for row, value in (("a", "0.2"), ("b", "0.7"), ("top", "0.8"))
     ]
-    plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
+    plots.table_plot(layout(("test=x",)), table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     assert [label.get_text() for label in axis.get_yticklabels()] == ["Row A", "Row B", "Bound †"]
     assert (axis.get_xlabel(), axis.get_xlim()) == ("Accuracy", (0, 1.02))
@@ -85,7 +90,7 @@ def test_a_picture_of_a_part_of_a_table_has_no_place_for_columns_that_were_not_r
     )
     lines = [line(row, f"share=1 data={data}", "0.5") for row in ("a", "b") for data in ("x", "y")]
     lines += [line(row, f"share=5 data={data}", "0.5") for row in ("a", "b") for data in ("x", "y")]
-    plots.table_plot(layout(columns), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns), table_of(lines), tmp_path / "t.png")
     first, second = visible(drawn[0])
     assert [label.get_text() for label in first.get_xticklabels()] == ["x", "y"]
     assert second.get_title() == "share 5"
@@ -98,16 +103,16 @@ def test_a_panel_of_one_column_says_which(drawn, tmp_path):
     lines = [
         line(row, f"share={share} data=x", "0.5") for row in ("a", "b") for share in ("1", "5")
     ]
-    plots.table_plot(layout(columns), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns), table_of(lines), tmp_path / "t.png")
     assert [axis.get_title() for axis in visible(drawn[0])] == ["share 1", "share 5"]
-    assert any("x in all panels" in text.get_text() for text in drawn[0].texts)
+    assert any("x in all panels" in text for text in words(drawn[0]))
 
 
 @pytest.mark.parametrize("columns", [("test=x",), ("test=x", "test=y")])
 def test_there_are_no_bars_on_an_axis_that_does_not_begin_at_zero(drawn, tmp_path, columns):
     for low in ("20.0", "99.4"):
         lines = [line(row, c, value) for c in columns for row, value in (("a", low), ("b", "99.6"))]
-        plots.table_plot(layout(columns, unit="percent"), lines, tmp_path / "t.png")
+        plots.table_plot(layout(columns, unit="percent"), table_of(lines), tmp_path / "t.png")
     assert [bool(visible(figure)[0].patches) for figure in drawn] == [True, False]
 
 
@@ -115,14 +120,14 @@ def test_there_are_no_bars_on_an_axis_that_does_not_begin_at_zero(drawn, tmp_pat
 def test_plots_are_written_as_png(tmp_path, x_axis):
     columns = tuple(f"model={m} clients={n}" for m in ("r", "s", "t") for n in (5, 10, 20))
     lines = [line(r, c, "0.5", "0.6", std="0.01") for r in ("a", "b", "top") for c in columns]
-    plots.table_plot(layout(columns, x_axis), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns, x_axis), table_of(lines), tmp_path / "t.png")
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_same_numbers_give_the_same_picture(tmp_path):
     lines = [line("a", COLUMNS[0], "0.5", "0.6")]
     for name in ("one.png", "two.png"):
-        plots.table_plot(layout(), lines, tmp_path / name)
+        plots.table_plot(layout(), table_of(lines), tmp_path / name)
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
 
 
@@ -140,7 +145,9 @@ def test_an_auc_is_drawn_from_chance_and_less_hangs_below(drawn, tmp_path):
         for c in ("test=x", "test=y")
         for row, value in (("a", "45.0"), ("b", "90.0"))
     ]
-    plots.table_plot(layout(("test=x", "test=y"), unit="percent"), lines, tmp_path / "t.png")
+    plots.table_plot(
+        layout(("test=x", "test=y"), unit="percent"), table_of(lines), tmp_path / "t.png"
+    )
     (axis,) = visible(drawn[0])
     assert [(bar.get_y(), bar.get_height()) for bar in axis.patches] == [(50, -5)] * 2 + [
         (50, 40)
@@ -154,7 +161,7 @@ def test_a_column_has_the_chance_of_its_own_classes(drawn, tmp_path):
     columns = ("test=x", "test=y")
     lines = [line(row, c, "0.5") for c in columns for row in ("a", "b")]
     known = replace(layout(columns), chance={"test=x": 0.1, "test=y": 0.01})
-    plots.table_plot(known, lines, tmp_path / "t.png")
+    plots.table_plot(known, table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     assert [guess.get_ydata()[0] for guess in axis.lines] == [0.1, 0.01]
 
@@ -164,7 +171,7 @@ def test_chance_that_an_axis_does_not_reach_is_not_in_the_legend(drawn, tmp_path
     for low in ("0.15", "0.905"):
         lines = [line("a", "k=1", low), line("a", "k=2", "0.91")]
         known = replace(layout(columns, "k"), chance=dict.fromkeys(columns, 0.1))
-        plots.table_plot(known, lines, tmp_path / "t.png")
+        plots.table_plot(known, table_of(lines), tmp_path / "t.png")
     assert ["chance" in labels(figure) for figure in drawn] == [True, False]
 
 
@@ -172,13 +179,15 @@ def test_chance_that_an_axis_does_not_reach_is_not_in_the_legend(drawn, tmp_path
 def test_numbers_that_print_took_otherwise_are_not_drawn(drawn, tmp_path, columns):
     lines = [line(row, c, "0.5", "0.9") for c in columns for row in ("a", "b")]
     for unlike in ({}, {"accuracy": "by another network"}):
-        plots.table_plot(replace(layout(columns), unlike=unlike), lines, tmp_path / "t.png")
+        plots.table_plot(
+            replace(layout(columns), unlike=unlike), table_of(lines), tmp_path / "t.png"
+        )
     assert ["published" in labels(figure) for figure in drawn] == [True, False]
 
 
 def test_a_group_has_no_empty_places(drawn, tmp_path):
     lines = [line("a", "test=x", "0.5"), line("b", "test=x", "0.6"), line("b", "test=y", "0.7")]
-    plots.table_plot(layout(("test=x", "test=y", "test=z")), lines, tmp_path / "t.png")
+    plots.table_plot(layout(("test=x", "test=y", "test=z")), table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     assert [label.get_text() for label in axis.get_xticklabels()] == ["x", "y"]
     places = [bar.get_x() + bar.get_width() / 2 for bar in axis.patches]
@@ -191,14 +200,14 @@ def test_counts_are_not_drawn_beside_what_is_measured(drawn, tmp_path):
         for row in ("a", "b")
         for metric, value in (("mauc", "0.7"), ("num-classes", "6.0"))
     ]
-    plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
+    plots.table_plot(layout(("test=x",)), table_of(lines), tmp_path / "t.png")
     assert [axis.get_xlabel() for axis in visible(drawn[0])] == ["Mean AUC"]
 
 
 def test_a_row_without_a_number_in_a_panel_has_a_dash_as_in_the_table(drawn, tmp_path):
     columns = tuple(f"share={share} data=x" for share in range(9))
     lines = [line("a", c, "0.5") for c in columns] + [line("b", columns[0], "0.5")]
-    plots.table_plot(layout(columns), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns), table_of(lines), tmp_path / "t.png")
     axes = visible(drawn[0])
     assert [[text.get_text() for text in axis.texts] for axis in axes] == [[]] + [["–"]] * 8
 
@@ -206,7 +215,7 @@ def test_a_row_without_a_number_in_a_panel_has_a_dash_as_in_the_table(drawn, tmp
 def test_a_column_without_a_number_on_a_numeric_axis_is_a_level(drawn, tmp_path):
     columns = ("size=none", "size=10", "size=20")
     lines = [line("top", "size=none", "0.8")] + [line("a", c, "0.5") for c in columns[1:]]
-    plots.table_plot(layout(columns, "size"), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns, "size"), table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     assert [label.get_text() for label in axis.get_xticklabels()] == ["10", "20"]
     levels = [drawn_line for drawn_line in axis.lines if set(drawn_line.get_ydata()) == {0.8}]
@@ -224,7 +233,7 @@ def test_marks_of_runs_cut_short_lie_above_all_that_is_drawn(drawn, tmp_path, co
         for c in columns
         for row, settled in (("a", "no"), ("b", "yes"))
     ]
-    plots.table_plot(layout(columns, x_axis), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns, x_axis), table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     highest = max(artist.get_zorder() for artist in (*axis.lines, *axis.collections, *axis.patches))
     marks = [mark for mark in axis.lines if mark.get_label() == "cut short"]
@@ -243,39 +252,24 @@ def test_a_mean_that_leaves_out_values_says_of_how_many_it_is(drawn, tmp_path, c
         for c in columns
         for row, defined in (("a", "112"), ("b", "610"))
     ]
-    plots.table_plot(layout(columns, x_axis), lines, tmp_path / "t.png")
+    plots.table_plot(layout(columns, x_axis), table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     notes = [text.get_text() for text in axis.texts]
     assert notes == ["112 of 610"] * len(columns)
 
 
 def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
-    names = plots.panel_names(
-        [Panel({"train": a, "test": b}, {"c": "c", "d": "d"}) for a, b in ("xx", "xy", "yx")],
-        3.0,
-        {},
-    )
-    assert names == ["train x, test x", "train x, test y", "train y, test x"]
-    crossed = [Panel({"data": d, "clients": n}, {"c": "c", "d": "d"}) for d in "xy" for n in "35"]
-    whole = Panel({}, {"c": "c", "d": "d"})
-    assert plots.panel_names([*crossed, whole], 3.0, {})[::4] == ["x, clients 3", ""]
-
-
-def test_titles_of_narrow_panels_leave_out_what_the_others_determine_or_are_broken():
-    panels = [
-        Panel({"setting": s, "student": t}, {"c": "c", "d": "d"})
-        for s, t in (("homogeneous", "p"), ("heterogeneous", "q"))
-    ]
-    assert plots.panel_names(panels, 3.0, {}) == ["homogeneous, p", "heterogeneous, q"]
-    assert plots.panel_names(panels, 0.5, {}) == ["p", "q"]
-    crossed = [Panel({"one": a, "two": b}, {"c": "c", "d": "d"}) for a in "pq" for b in "rs"]
-    assert plots.panel_names(crossed, 0.1, {})[0] == "p\nr"
-    assert plots.panel_names(panels, 3.0, {"setting": ""}) == ["p", "q"]
+    two = {"c": "c", "d": "d"}
+    sites = [Panel({"train": a, "test": b}, two) for a, b in ("xx", "xy", "yx")]
+    named = ["train x, test x", "train x, test y", "train y, test x"]
+    assert panel_names(sites, {}) == named
+    crossed = [Panel({"data": d, "clients": n}, two) for d in "xy" for n in "35"]
+    assert panel_names([*crossed, Panel({}, two)], {})[::4] == ["x, clients 3", ""]
+    assert panel_names(crossed, {"clients": ""}) == ["x", "x", "y", "y"]
 
 
 def test_a_plain_picture_is_drawn_without_words_around_it(drawn, tmp_path):
-    lines = [line("a", "test=x", "0.5"), line("b", "test=x", "0.7")]
+    lines = table_of([line("a", "test=x", "0.5"), line("b", "test=x", "0.7")])
     for one in (layout(("test=x",)), layout(("test=x",)).plain()):
         plots.table_plot(one, lines, tmp_path / "t.png")
-    assert [bool(texts(figure)) for figure in drawn] == [True, False]
-    assert drawn[1].get_figheight() < drawn[0].get_figheight()
+    assert [len(words(figure)) for figure in drawn] == [2, 0]

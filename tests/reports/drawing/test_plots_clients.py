@@ -1,12 +1,9 @@
-"""Figure 4's plot, and pictures of images beside each other."""
+"""How much of each client leaks."""
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-
-from reports.drawing import pictures, plots_clients
-from tests.reports.drawn import layout, line
+from reports.drawing import plots_clients
+from tests.reports.drawn import layout, line, table_of
 
 COLUMN = "dataset=x"
 
@@ -32,7 +29,9 @@ def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(draw
         "a": {"1": "2.0", "2": "4.0", "average": "3.0"},
         "b": {"1": "300.0", "2": "500.0", "average": "400.0"},
     }
-    plots_clients.leakage_plot(layout((COLUMN,)), lines(values), tmp_path / "f.png", ("fid",))
+    plots_clients.leakage_plot(
+        layout((COLUMN,)), table_of(lines(values)), tmp_path / "f.png", ("fid",)
+    )
     left, right = drawn[0].axes
     assert heights(left) == [2, 4, 300, 500]
     assert heights(right) == [3, 400]
@@ -47,7 +46,7 @@ def test_values_of_one_size_are_on_a_linear_axis_from_zero(drawn, tmp_path):
     values = {"a": {"1": "200.0", "average": "200.0"}, "b": {"1": "300.0", "average": "300.0"}}
     plots_clients.leakage_plot(
         layout((COLUMN,)),
-        lines(values) + lines({"a": {"1": "80.0"}}, "psnr"),
+        table_of(lines(values) + lines({"a": {"1": "80.0"}}, "psnr")),
         tmp_path / "f.png",
         ("fid",),
     )
@@ -67,7 +66,9 @@ def test_each_metric_has_its_panels_and_a_row_in_two_columns_two_series(drawn, t
             ("b", columns[1], str(30 * factor)),
         )
     ]
-    plots_clients.leakage_plot(layout(columns), values, tmp_path / "f.png", ("fid", "psnr"))
+    plots_clients.leakage_plot(
+        layout(columns), table_of(values), tmp_path / "f.png", ("fid", "psnr")
+    )
     above, _, below, _ = drawn[0].axes
     assert (heights(above), heights(below)) == ([10, 20, 30], [20, 40, 60])
     assert [axis.get_ylabel() for axis in (above, below)] == ["Fréchet distance", "PSNR (dB)"]
@@ -79,20 +80,9 @@ def test_each_metric_has_its_panels_and_a_row_in_two_columns_two_series(drawn, t
 
 def test_a_figure_without_numbers_has_no_picture(drawn, tmp_path):
     plots_clients.leakage_plot(
-        layout((COLUMN,)), lines({"a": {"1": "0.5"}}, "psnr"), tmp_path / "f.png", ("fid",)
+        layout((COLUMN,)),
+        table_of(lines({"a": {"1": "0.5"}}, "psnr")),
+        tmp_path / "f.png",
+        ("fid",),
     )
     assert not drawn
-
-
-def test_images_are_drawn_in_lines_of_ten_with_a_note_under_each(drawn, tmp_path):
-    grey, colour = np.linspace(0, 1, 12).reshape(12, 1, 1, 1), np.zeros((12, 3, 2, 2))
-    notes = {"recovered": [f"{n} dB" for n in range(12)]}
-    pictures.image_rows({"private": grey, "recovered": colour}, notes, tmp_path / "p.png", "title")
-    axes = [axis for axis in drawn[0].axes if axis.get_visible()]
-    assert len(axes) == 24
-    assert [axis.get_xlabel() for axis in axes[10:20]] == notes["recovered"][:10]
-    assert [axis.get_xlabel() for axis in axes[-2:]] == notes["recovered"][10:]
-    assert axes[11].images[0].get_array().shape == (2, 2, 3)
-    # Grey levels are those of the unit range in every picture, not stretched to its own.
-    assert [axis.images[0].get_clim() for axis in axes[:2]] == [(0, 1), (0, 1)]
-    assert axes[1].images[0].get_array().item() == pytest.approx(1 / 11)

@@ -29,7 +29,6 @@ def test_any_other_measure_is_shown_as_plain_numbers(measure, tmp_path, monkeypa
     assert plain.shown(LINES) is LINES
     assert plain.completed(["a record"], ("accuracy",)) == ["a record"]
     assert plain.judged(["a record"], ("accuracy",), "percent") == (["a record"], "")
-    assert plain.arrays(["a record"]) is None
     assert plain.unlike(["a record"]) == {}
     monkeypatch.setattr(plots, "table_plot", lambda *shown: drawn.append(shown))
     plain.draw(SimpleNamespace(layout="layout", lines=["a line"]), tmp_path / "t.png")

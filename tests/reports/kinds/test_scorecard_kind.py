@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pandas as pd
 
 from reports.kinds.scorecard import KIND, PROPERTIES
-from reports.tables.table import Layout
+from reports.tables.table import Layout, ShownTable
 from tests.reports.tables.test_standings import LINES, TITLES
 
 
@@ -24,7 +23,7 @@ def made(lines):
         columns=tuple(dict.fromkeys(line["column"] for line in lines)),
         labels=("smoke",),
     )
-    return SimpleNamespace(layout=layout, lines=lines, records=[])
+    return ShownTable(layout, pd.DataFrame(lines).fillna(""), ())
 
 
 def test_ranks_are_said_first_and_every_property_is_defined():
@@ -47,21 +46,14 @@ def test_of_one_method_there_are_no_ranks():
 def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
     lines = [*LINES, {**LINES[1], "row": "other", "value": "95", "contract": "it forgets"}]
     table = made(lines)
-    table.layout = replace(table.layout, rows={**TITLES, "other": "Other ✗"})
+    rows = {**TITLES, "other": "Other ✗"}
+    table = replace(table, layout=replace(table.layout, rows=rows))
     ranks = KIND.remarks(table)[0]
     assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
     assert ranks.endswith("; not ranked, for they break the contract: Other ✗")
     KIND.draw(table, tmp_path / "toy.png")
     KIND.draw(made(LINES), tmp_path / "without.png")
     assert (tmp_path / "toy.svg").read_text() == (tmp_path / "without.svg").read_text()
-
-
-def test_the_title_of_a_narrow_picture_is_what_fits(tmp_path):
-    table = made(LINES[:3])
-    caption = "Methods on equal terms: MNIST, the same clients, networks and budget"
-    table.layout = replace(table.layout, title="MNIST", caption=caption)
-    KIND.draw(table, tmp_path / "toy.png")
-    assert "<!-- MNIST. Methods on equal terms -->" in (tmp_path / "toy.svg").read_text()
 
 
 def test_a_picture_has_a_panel_for_each_condition(tmp_path):

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pandas as pd
-
 from reports.pages.build import standings_in
 from tests.reports.tables.test_standings import LINES, line, record, scored
 
 
 def table(measure, lines, *, profile="cpu", paper="toys", x_axis="", records=(), published=True):
-    layout = scored(lines).layout
-    layout.x_axis = x_axis
+    shown = scored([{"data": "toys", **one, "profile": profile} for one in lines], records)
+    shown.layout.x_axis = x_axis
     return SimpleNamespace(
         profile=profile,
         paper=paper,
-        sheet=SimpleNamespace(measure=measure, layout=layout),
+        sheet=SimpleNamespace(measure=measure, layout=shown.layout),
         as_published=published,
-        lines=pd.DataFrame([{"data": "toys", **one, "profile": profile} for one in lines]),
-        records=list(records),
+        shown=shown,
     )
 
 

@@ -21,7 +21,7 @@ from reports.pages.leaderboard import (
     render_leaderboard,
     share_of_best,
 )
-from reports.tables.run_costs import Value
+from reports.tables.run_costs import Mean
 from reports.tables.standings import planes, standings_of
 from tests.reports.tables.test_standings import LINES, TITLES, line, scored
 
@@ -60,7 +60,7 @@ def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
     assert "the machine that ran it" in page
     assert "floor of that measure" not in page
     key = found.conditions[0].key
-    found.methods[1].add("floor-psnr", [key], Value(17, math.nan, 1))
+    found.methods[1].add("floor-psnr", [key], Mean(17, math.nan, 1))
     assert "floor of that measure" in render_leaderboard({"smoke": found})
 
 
@@ -90,7 +90,7 @@ def private():
     found = standings_of([made])
     for method in found.methods[1:]:
         for epsilon, accuracy in (("1", 30.0), ("10", 60.0)):
-            value = Value(accuracy + len(method.row), math.nan, 1)
+            value = Mean(accuracy + len(method.row), math.nan, 1)
             method.add(f"accuracy-at-epsilon-{epsilon}", [found.conditions[0].key], value)
     return found
 
@@ -126,7 +126,7 @@ def test_the_axes_end_with_accuracy_at_the_largest_epsilon(private, monkeypatch,
 
 def test_an_epsilon_that_few_methods_have_is_no_axis(private, monkeypatch, tmp_path):
     key = private.conditions[0].key
-    private.methods[1].add("accuracy-at-epsilon-100", [key], Value(90, math.nan, 1))
+    private.methods[1].add("accuracy-at-epsilon-100", [key], Mean(90, math.nan, 1))
     seen = []
     monkeypatch.setattr(leaderboard, "parallel_plot", lambda *given: seen.append(given))
     draw_axes(private, tmp_path / "axes.png", "toys")

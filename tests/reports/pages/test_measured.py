@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from reports.pages.measured import covered
+from reports.pages.measured import coverage, covered, printed_numbers
 from results import published
 from results.published import claims
 
@@ -69,3 +69,21 @@ def test_what_no_paper_claims_is_listed_as_expected_and_counts_in_no_paper():
 
 def test_results_of_no_paper_have_no_page():
     assert covered([result("mnist", [], paper="league")]) == []
+
+
+def test_printed_numbers_with_a_measured_one_count_once():
+    def section(key, compared, profile="cpu"):
+        return {"key": key, "profile": profile, "compared": compared}
+
+    assert printed_numbers("dlad/table1") == 0  # classes, which are texts
+    assert printed_numbers("dlad/table2") == 48  # of 60 cells, 12 are dashes
+    whole = sum(printed_numbers(f"dlad/table{number}") for number in range(1, 5))
+    sections = [
+        section("dlad/table1", 20),
+        section("dlad/table3", 20),
+        section("dlad/table2", 16),
+        section("dlad/table2", 12),  # of another protocol
+        section("dlad/table2", 48, "smoke"),
+    ]
+    both = {("cpu", "dlad"): (36, whole), ("smoke", "dlad"): (48, whole)}
+    assert coverage(sections) == both

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reports.tables.beside import Attack, add_leakage, add_private, attack_on
-from reports.tables.standings import Scored, Standing, standings_of
+from reports.tables.standings import Standing, standings_of
 from tests.reports.tables.test_standings import LINES, line, record, scored
 
 TOYS = scored([{**one, "data": "toys"} for one in LINES])
@@ -94,7 +94,7 @@ def test_what_leaks_stands_beside_the_floor_of_the_same_public_images():
         "floor": {"attack.images_by": "nearest-public", "attack.shares": "gradient"},
     }
     records = [record(row=row, config=config) for row, config in configs.items()]
-    add_leakage(found, [TOYS], [Scored(TOYS.layout, lines, records)])
+    add_leakage(found, [TOYS], [scored(lines, records)])
     assert plain.values["leaked-psnr"] == {inside: 13, outside: 13}
     assert plain.stds["leaked-psnr"] == {inside: 1, outside: 1}
     assert plain.values["floor-psnr"] == {inside: 17, outside: 12}
@@ -103,5 +103,5 @@ def test_what_leaks_stands_beside_the_floor_of_the_same_public_images():
     assert "floor-psnr" not in found.methods[0].values  # a bound
     others = standings_of([TOYS])
     elsewhere = [{**one, "data": "others"} for one in lines]
-    add_leakage(others, [TOYS], [Scored(TOYS.layout, elsewhere, records)])
+    add_leakage(others, [TOYS], [scored(elsewhere, records)])
     assert others.metrics == ["accuracy"]

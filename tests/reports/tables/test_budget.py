@@ -14,11 +14,10 @@ from reports.tables.budget import (
     terminal_budget,
     unequal_rows,
 )
-from reports.tables.markdown import markdown_page
-from reports.tables.table import legend
+from reports.tables.legend import legend
 from reports.tables.terminal import terminal_tables
 from results.record import FAILED
-from tests.reports.drawn import layout, line, table_of
+from tests.reports.drawn import layout, line, page_of, table_of
 from tests.reports.written_results import record
 
 X, Y = "test=x", "test=y"
@@ -78,7 +77,8 @@ def test_a_table_for_which_nothing_was_trained_or_sent_has_none():
 
 
 def test_a_budget_is_shown_in_terminal_and_markdown():
-    rows = budget_rows(ONE, [run("a", local=1_200)])
+    records = [run("a", local=1_200)]
+    rows = budget_rows(ONE, records)
     console = Console(file=io.StringIO(), width=80)
     console.print(terminal_budget(rows))
     for text in ("Budget of a run", "samples seen by clients", "1,200", "1.000"):
@@ -86,10 +86,10 @@ def test_a_budget_is_shown_in_terminal_and_markdown():
     assert markdown_budget(rows)[0] == (
         "| | samples seen by clients | by the server | MB up and down |"
     )
-    page = markdown_page(ONE, table_of([line("a", X, "0.5")]), [], [], (), markdown_budget(rows))
+    page = page_of(ONE, table_of([line("a", X, "0.5")]), records=records)
     assert "## Budget of a run\n\n| | samples" in page
     assert "| Row A | 1,200 | 0 | 1.000 |" in page
-    assert "Budget" not in markdown_page(ONE, table_of([line("a", X, "0.5")]), [], [])
+    assert "Budget" not in page_of(ONE, table_of([line("a", X, "0.5")]))
 
 
 # -- families --
@@ -182,7 +182,7 @@ def test_a_row_with_another_budget_is_marked_with_a_footnote():
     lines = table_of([line("a", X, "0.5"), line("b", X, "0.6")])
     note = "‡ Row B: not the budget of Row A: samples seen by clients +200.0 %"
     assert note in legend(marked, lines)
-    page = markdown_page(marked, lines, [], [])
+    page = page_of(marked, lines)
     assert "| Row B ‡ |" in page
     assert "| Row A |" in page
     assert f"- {note}" in page

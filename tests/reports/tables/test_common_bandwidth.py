@@ -125,8 +125,8 @@ def test_rows_that_cannot_be_compared_have_nothing_in_common(records):
 
 
 def drawable(records):
-    """The lines of the records' CSV, one by one."""
-    return records_of(summarise(records))
+    """The lines of the records' CSV."""
+    return summarise(records)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_sentence_says_at_which_accuracy_each_row_had_sent_how_much(lines):
         "panel=cifar10: 45.00 is the highest Accuracy (%) that every row reaches; bandwidth until"
         " then: Row A 4.0000 GB, Row B 1.5000 GB"
     ]
-    assert sentences(layout(), drawable([record("a", AVERAGING)]), "accuracy") == []
+    assert sentences(layout(), records_of(drawable([record("a", AVERAGING)])), "accuracy") == []
 
 
 # -- the claim --

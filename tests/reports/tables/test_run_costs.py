@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from reports.tables.run_costs import Value, at_equal_cost, over_seeds, reached, seconds_by_epoch
+from reports.tables.run_costs import Mean, at_equal_cost, over_seeds, reached, seconds_by_epoch
 from results.arrays import pack
 from tests.reports.tables.test_standings import record
 
@@ -22,7 +22,7 @@ def place(metric):
 
 
 def test_a_number_over_seeds_has_a_deviation_from_two_on():
-    assert over_seeds([1.0, 3.0], cut_short=True) == Value(2, math.sqrt(2), 2, True)
+    assert over_seeds([1.0, 3.0], cut_short=True) == Mean(2, math.sqrt(2), 2, True)
     one = over_seeds([4.0])
     assert (one.mean, one.n, one.cut_short) == (4, 1, False)
     assert math.isnan(one.std)
@@ -48,7 +48,7 @@ def test_time_is_even_over_rounds_and_behind_the_clients_in_one_shot_methods(sen
 
 def test_accuracy_at_equal_bytes_has_a_deviation_and_a_number_of_seeds():
     found = at_equal_cost([run(0, [0.2, 0.4], [0.5, 2]), run(1, [0.3, 0.6], [0.5, 2])])
-    assert found[place("accuracy-at-1-mb")] == Value(
+    assert found[place("accuracy-at-1-mb")] == Mean(
         pytest.approx(25), pytest.approx(5 * math.sqrt(2)), 2
     )
     assert found[place("accuracy-at-10-mb")].mean == pytest.approx(50)

@@ -7,12 +7,12 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from reports.tables.fronts import Spot
-from reports.tables.run_costs import Value
+from reports.tables.ranking import Spot
+from reports.tables.run_costs import Mean
 from reports.tables.standings import (
-    Scored,
     at_epsilon,
     costs,
     fronts,
@@ -21,6 +21,7 @@ from reports.tables.standings import (
     standings_of,
 )
 from reports.tables.standings_files import dumped
+from reports.tables.table import ShownTable
 from results.arrays import pack
 from results.record import Record
 
@@ -55,7 +56,7 @@ def record(row="plain", public="none", **more):
 def scored(lines, records=()):
     oracles, methods = frozenset({"bound"}), {"public": "of-outputs"}
     layout = SimpleNamespace(key="league/toy", rows=TITLES, oracles=oracles, methods=methods)
-    return Scored(layout, lines, records)
+    return ShownTable(layout, pd.DataFrame(lines).fillna(""), records)
 
 
 LINES = [
@@ -249,8 +250,8 @@ def test_the_front_against_epsilon_has_what_nothing_beats_at_as_little_or_less()
     _, plain, public = found.methods
     for epsilon, of_plain, of_public in ((1, 40, 30), (4, 50, 60), (10, 70, 60)):
         name = f"accuracy-at-epsilon-{epsilon}"
-        plain.add(name, [inside, outside], Value(of_plain, math.nan, 1))
-        public.add(name, [inside], Value(of_public, math.nan, 1, cut_short=epsilon == 4))
+        plain.add(name, [inside, outside], Mean(of_plain, math.nan, 1))
+        public.add(name, [inside], Mean(of_public, math.nan, 1, cut_short=epsilon == 4))
     assert [list(values) for values in at_epsilon(found).values()] == [[40, 30], [50, 60], [70, 60]]
     assert planes(found)["epsilon"] == (
         Spot("plain", 1, 40, True),
@@ -267,8 +268,8 @@ def test_accuracy_at_an_epsilon_is_compared_where_all_that_have_any_have_it():
     found = standings_of([scored(LINES)])
     inside, outside = (condition.key for condition in found.conditions)
     _, plain, public = found.methods
-    plain.add("accuracy-at-epsilon-4", [inside], Value(40, math.nan, 1))
-    public.add("accuracy-at-epsilon-4", [outside], Value(60, math.nan, 1))
+    plain.add("accuracy-at-epsilon-4", [inside], Mean(40, math.nan, 1))
+    public.add("accuracy-at-epsilon-4", [outside], Mean(60, math.nan, 1))
     assert at_epsilon(found) == {}
     assert "epsilon" not in fronts(found)
 
@@ -276,12 +277,12 @@ def test_accuracy_at_an_epsilon_is_compared_where_all_that_have_any_have_it():
 def test_metrics_stand_in_the_order_of_the_method_that_has_most_and_those_at_a_cost_by_it():
     found = standings_of([scored(LINES)])
     key = found.conditions[0].key
-    found.methods[1].add("last", [key], Value(1, math.nan, 1))
+    found.methods[1].add("last", [key], Mean(1, math.nan, 1))
     for name in ("first", "last"):
-        found.methods[2].add(name, [key], Value(1, math.nan, 1))
+        found.methods[2].add(name, [key], Mean(1, math.nan, 1))
     for name in ("accuracy-at-1-s", "accuracy-at-100-mb", "accuracy-at-epsilon-4"):
-        found.methods[2].add(name, [key], Value(1, math.nan, 1))
-    found.methods[1].add("accuracy-at-10-mb", [key], Value(1, math.nan, 1))
+        found.methods[2].add(name, [key], Mean(1, math.nan, 1))
+    found.methods[1].add("accuracy-at-10-mb", [key], Mean(1, math.nan, 1))
     assert found.metrics == [
         *("accuracy", "first", "last", "accuracy-at-epsilon-4"),
         *("accuracy-at-10-mb", "accuracy-at-100-mb", "accuracy-at-1-s"),

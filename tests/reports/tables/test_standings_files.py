@@ -8,7 +8,7 @@ import math
 
 import pandas as pd
 
-from reports.tables.run_costs import Value
+from reports.tables.run_costs import Mean
 from reports.tables.standings import fronts, standings_of
 from reports.tables.standings_files import NUMBERS, as_csv, as_json, dumped, methods_csv
 from tests.reports.tables.test_standings import LINES, line, scored
@@ -33,7 +33,7 @@ def test_the_fronts_of_the_json_are_those_of_the_planes_and_against_epsilon_have
     found = standings_of([scored(LINES)])
     for method in found.methods[1:]:
         for number, epsilon in enumerate(("1", "4"), 1):
-            value = Value(10.0 * number + len(method.row), math.nan, 1)
+            value = Mean(10.0 * number + len(method.row), math.nan, 1)
             keys = [condition.key for condition in found.conditions]
             method.add(f"accuracy-at-epsilon-{epsilon}", keys, value)
     assert fronts(found) == {"epsilon": ["public"]}

@@ -9,11 +9,10 @@ import pytest
 from rich.console import Console
 
 from reports.pages.latex import latex_table
-from reports.tables.markdown import markdown_page
+from reports.tables.legend import legend
 from reports.tables.table import (
     best_rows,
     blocks,
-    legend,
     measured_columns,
     measured_text,
     panels,
@@ -21,7 +20,7 @@ from reports.tables.table import (
 )
 from reports.tables.terminal import terminal_tables
 from reports.tables.units import scale_of
-from tests.reports.drawn import COLUMNS, layout, line, table_of
+from tests.reports.drawn import COLUMNS, layout, line, page_of, table_of
 
 FRACTION = scale_of("accuracy", "fraction")
 TWO = [
@@ -102,12 +101,12 @@ def test_a_column_that_only_the_lines_have_is_appended():
     one = layout(("test=x", "test=y"))
     lines = [line("a", "test=x", "0.5"), line("a", "test=z", "0.6")]
     assert measured_columns(one, table_of(lines)) == ["test=x", "test=y", "test=z"]
-    assert rows_of(markdown_page(one, table_of(lines), [], []))[0] == ["", "x", "y", "z"]
+    assert rows_of(page_of(one, table_of(lines)))[0] == ["", "x", "y", "z"]
 
 
 def test_a_column_of_another_key_than_the_axis_does_not_vanish():
     lines = [line("a", COLUMNS[0], "0.5"), line("a", "extra=1", "0.7"), line("a", "other=1", "0.8")]
-    text = markdown_page(layout(), table_of(lines), [], [])
+    text = page_of(layout(), table_of(lines))
     assert "extra 1" in text
     assert "0.7000" in text
     assert "0.8000" in text
@@ -148,7 +147,7 @@ def test_texts_stand_in_a_table_as_they_are_and_none_is_the_best():
     )
     (block,) = blocks(one, lines)
     assert best_rows(one, block, "test=x property=private") == set()
-    assert [row[1] for row in rows_of(markdown_page(one, lines, [], []))[2:4]] == ["yes", "no"]
+    assert [row[1] for row in rows_of(page_of(one, lines))[2:4]] == ["yes", "no"]
 
 
 def test_a_table_in_which_everything_failed_is_still_drawn():
@@ -185,12 +184,6 @@ def test_no_row_is_the_best_whose_value_anothers_spread_reaches(metric, values, 
     lines.append(line("top", "x=1", "99.0", std="50.0", metric=metric))
     (block,) = blocks(one, table_of(lines))
     assert best_rows(one, block, "x=1") == best
-
-
-def test_the_legend_says_what_is_bold_and_that_upper_bounds_are_not():
-    bounds = "upper bounds (†) left out"
-    assert bounds in legend(layout(), table_of([]))[0]
-    assert bounds not in legend(replace(layout(), oracles=frozenset()), table_of([]))[0]
 
 
 def test_numbers_that_print_took_otherwise_stand_beside_it_without_a_difference():
@@ -247,16 +240,9 @@ def test_a_mean_that_leaves_out_values_says_of_how_many_it_is_and_the_legend_wha
     one = replace(layout(("x=1",)), rows={"a": "A", "b": "B"})
     assert any(note.startswith("(n of m): a mean") for note in legend(one, table_of(lines)))
     assert not any(note.startswith("(n of m)") for note in legend(one, table_of(lines[1:])))
-    assert "0.5000 ± 0.1000 (112 of 610) §" in markdown_page(one, table_of(lines), [], [])
+    assert "0.5000 ± 0.1000 (112 of 610) §" in page_of(one, table_of(lines))
     for table in (terminal(one, lines), latex_table(one, table_of(lines))):
         assert "(112 of 610)" in table
-
-
-def test_of_a_distance_that_is_older_than_the_counts_the_legend_says_what_it_lacks():
-    one = replace(layout(("x=1",)), rows={"a": "A"})
-    old, new = (line("a", "x=1", "9.5", metric="hd95", **counts) for counts in ({}, ALL))
-    assert any("was not counted" in note for note in legend(one, table_of([old])))
-    assert not any("was not counted" in note for note in legend(one, table_of([new])))
 
 
 def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
@@ -266,34 +252,6 @@ def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
         "top", "x=1", "0.9", **LAST
     )  # an upper bound is not ranked, so it does not count as another statistic
     assert best_of_a_column(*lines, bound) == {"b"}
-
-
-def test_the_legend_says_once_how_every_number_was_made_if_all_were_made_alike():
-    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B"})
-    alike = table_of(
-        [line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")]
-    )
-    assert legend(one, alike)[1:] == ["each number: after the last of 9 epochs"]
-    assert (
-        "- each number: after the last of 9 epochs"
-        in markdown_page(one, alike, [], []).splitlines()
-    )
-    old = table_of([line("a", "x=1", "0.5")])  # of before there was a statistic
-    assert len(legend(one, old)) == len(legend(one, old.drop(columns="statistic"))) == 1
-
-
-def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differently():
-    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B", "c": "Row C"})
-    lines = [
-        *(line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")),
-        line("c", "x=1", "0.5", **BEST_OF),
-        line("c", "x=2", "", metric="", status="failed: no", statistic="never reached"),
-    ]
-    assert legend(one, table_of(lines))[1:] == [
-        "Row A, Row B: after the last of 9 epochs",
-        "Row C: best of 9 epochs",
-        "failed: c x=2: failed: no",
-    ]
 
 
 @pytest.mark.parametrize(("metric", "best"), [("dice", {"a"}), ("hd95", {"b"}), ("fog", set())])
@@ -309,7 +267,7 @@ def test_the_best_is_the_highest_or_the_lowest_by_the_metric(metric, best):
 
 def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_and_best():
     one = layout(("test=x",), unit="percent")
-    text = markdown_page(one, table_of(TWO), [], [])
+    text = page_of(one, table_of(TWO))
     dice, hd95 = text.split("## HD95 (pixel), lower is better")
     assert "## Dice (%)" in dice
     assert [row[1] for row in rows_of(dice)[2:]] == [
@@ -329,16 +287,16 @@ def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_
 
 def test_a_single_metric_needs_no_title_unless_lower_is_better():
     one = layout(("test=x",), unit="percent")
-    assert "##" not in markdown_page(one, table_of(TWO[::2]), [], []).split("## Protocol")[0]
+    assert "##" not in page_of(one, table_of(TWO[::2])).split("## Protocol")[0]
     assert "HD95 (pixel), lower is better" in legend(one, table_of(TWO[1::2]))
 
 
 def test_what_is_not_printed_says_so_where_other_numbers_of_the_table_are():
     lines = table_of([line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812")])
-    text = markdown_page(layout(("x=1",)), lines, [], [])
+    text = page_of(layout(("x=1",)), lines)
     assert "0.9812 (not printed)" in text
     assert "in brackets published" in text
-    alone = markdown_page(layout(("x=1",)), table_of([line("b", "x=1", "0.9812")]), [], [])
+    alone = page_of(layout(("x=1",)), table_of([line("b", "x=1", "0.9812")]))
     assert "printed" not in alone
     assert "in brackets" not in alone
 
@@ -372,7 +330,7 @@ def test_the_printed_spread_stands_beside_the_printed_value_also_of_a_failed_cel
     )
     failed = line("fedavg", column, "", metric="", status="failed: no")
     lines = [line("fediod", column, "80.0", "82.78", std="0.5"), failed]
-    assert [row[1] for row in rows_of(markdown_page(one, table_of(lines), [], []))[2:]] == [
+    assert [row[1] for row in rows_of(page_of(one, table_of(lines)))[2:]] == [
         "failed (78.57 ± 0.22)",
         "80.00 ± 0.50 (82.78 ± 0.18, -2.78)",
     ]
@@ -391,16 +349,13 @@ def test_markdown_shows_numbers_failures_claims_and_the_protocol():
         line("a", COLUMNS[0], "0.98", "0.95"),
         line("b", COLUMNS[0], "", status="failed: DivergedError: nan"),
     ]
-    text = markdown_page(layout(), table_of(lines), [("it wins", "holds", "yes 3/3")], ["the card"])
+    claim = {"claim": "it wins", "verdict": "holds", "in_print": "yes 3/3"}
+    text = page_of(layout(), table_of(lines), [claim], card=("the card",))
     assert "0.9800 (0.9500, +0.0300)" in text
     assert "failed: b dataset=mnist distribution=iid: failed: DivergedError: nan" in text
     assert "| it wins | holds | yes 3/3 |" in text
     assert "the card" in text
     assert "profile smoke (reduced)" in text
-
-
-def test_the_legend_explains_upper_bounds():
-    assert any("upper bound" in note for note in legend(layout(), table_of([])))
 
 
 def test_a_failed_row_does_not_unrank_the_others():

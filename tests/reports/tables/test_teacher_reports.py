@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.drawing import plots_teachers
+from reports.drawing import plots_matrix, plots_teachers
 from reports.tables.teachers import correlations, printed_correlations, sentences, totals
 from results.record import FAILED
 from results.store import records_of, summarise
-from tests.reports.drawn import layout, line
+from tests.reports.drawn import layout, line, table_of
 from tests.reports.teacher_records import (
     COLUMNS,
     METRICS,
@@ -102,7 +102,7 @@ def names(axis):
 def scattered(records, drawn, tmp_path, columns=COLUMNS):
     own = layout(columns, unit="percent", key="fedsa/table3")
     found = correlations(records, METRICS)
-    lines = records_of(summarise(records))
+    lines = summarise(records)
     plots_teachers.transferability_plot(own, lines, tmp_path / "t.png", METRICS, found)
     return visible(drawn[-1])
 
@@ -153,8 +153,8 @@ def test_seeds_give_bars_of_both_metrics(drawn, tmp_path):
 
 
 def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
-    lines = records_of(summarise([selections(), selections("dataset=cifar100")]))
-    plots_teachers.selection_plot(layout(COLUMNS, key="fedsa/figure4a"), lines, tmp_path / "f.png")
+    lines = summarise([selections(), selections("dataset=cifar100")])
+    plots_matrix.selection_plot(layout(COLUMNS, key="fedsa/figure4a"), lines, tmp_path / "f.png")
     left, right = drawn[0].axes[:2]
     assert (left.get_title(), right.get_title()) == ("cifar10", "cifar100")
     (image,) = left.images
@@ -163,21 +163,18 @@ def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
     levels = [sum(image.cmap(v)[:3]) for v in np.linspace(0, 1, 20)]
     assert levels == sorted(levels, reverse=True)  # darker is higher
     assert {t.get_text(): t.get_position() for t in left.texts} == {
-        "2": (1, 1),
-        "1": (1, 2),
-        "3": (2, 3),
+        "2": (0, 0),
+        "1": (0, 1),
+        "3": (1, 2),
     }
     assert [label.get_text() for label in left.get_yticklabels()] == ["1", "2", "3"]
-    assert left.get_ylim() == (3.5, 0.5)  # the first teacher is at the top
+    assert left.get_ylim() == (2.5, -0.5)  # the first teacher is at the top
 
 
 def test_a_score_that_is_missing_is_left_blank(drawn, tmp_path):
-    lines = [
-        x
-        for x in records_of(summarise([selections()]))
-        if x["metric"] == "selected" or x["column"].endswith("teacher=1")
-    ]
-    plots_teachers.selection_plot(
+    lines = summarise([selections()])
+    lines = lines[(lines["metric"] == "selected") | lines["column"].str.endswith("teacher=1")]
+    plots_matrix.selection_plot(
         layout(COLUMNS[:1], key="fedsa/figure4a"), lines, tmp_path / "f.png"
     )
     scores = drawn[0].axes[0].images[0].get_array()
@@ -188,7 +185,7 @@ def test_a_score_that_is_missing_is_left_blank(drawn, tmp_path):
 
 
 def test_tables_without_these_metrics_have_no_picture(drawn, tmp_path):
-    lines = [line("a", COLUMNS[0], "0.5")]
-    plots_teachers.selection_plot(layout(COLUMNS), lines, tmp_path / "f.png")
+    lines = table_of([line("a", COLUMNS[0], "0.5")])
+    plots_matrix.selection_plot(layout(COLUMNS), lines, tmp_path / "f.png")
     plots_teachers.transferability_plot(layout(COLUMNS), lines, tmp_path / "f.png", METRICS, {})
     assert not drawn
