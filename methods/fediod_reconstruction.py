@@ -36,7 +36,7 @@ class FedIODReconstruction(FedIODSegmentation):
         "l1": 30.0,
         "perceptual": 0.0,
         "steps": 6,
-        "epochs": 3,
+        "epochs": 2,
     }
 
     warmup_epochs: int = 0

@@ -108,7 +108,8 @@ def learns_from_clients_only_by_the_channel(method: Method) -> None:
             "the server's model depends on private data that did not cross the channel; send it"
             " with federation.channel.up"
         )
-    pairs = [(sent.client, sent, again) for sent, again in zip(first.sent, other.sent, strict=True)]
+    sent = zip(first.sent, other.sent, strict=True)
+    pairs: list[tuple[int, object, object]] = [(one.client, one, again) for one, again in sent]
     if personal:
         pairs += zip(itertools.count(), first.digests, other.digests)
     for client, one, another in pairs:

@@ -40,7 +40,7 @@ def judge(entry: MethodEntry) -> Iterator[Verdict]:
     for check in CHECKS:
         promise = " ".join(str(check.__doc__).split("\n\n")[0].split())
         if not repeats:
-            finding = "two runs with the same seeds differ anyway"
+            finding = "no two runs of it can be compared"
             yield Verdict(promise, NOT_JUDGED, finding, place(subject))
             continue
         try:

@@ -91,6 +91,7 @@ BRIEF: Mapping[str, Scalar] = {
     "partition.public_limit": 100,
     "local.epochs": 1,
     "server.epochs": 1,
+    "evaluation.looks": 1,
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
 BRIEF_STEPS: Mapping[str, int] = {"steps": 2, "interval": 1, "epochs": 2, "rounds": 2}

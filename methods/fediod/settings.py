@@ -17,7 +17,7 @@ class Settings(Method):
 
     quick: ClassVar[Mapping[str, Any]] = {
         "epochs": 2,
-        "steps": 50,
+        "steps": 35,
         "batch_size": 32,
         "width": 16,
         "discriminator_width": 16,

@@ -28,7 +28,7 @@ class Settings(GanSettings, Method):
         "batch_size": 4,
         "steps": 12,
         "warmup_epochs": 1,
-        "epochs": 4,
+        "epochs": 2,
         "decay_epochs": 0,
         "mimic": 1e-3,
         "confidence": 0.1,

@@ -200,12 +200,12 @@ def test_check_tells_a_wrong_type_in_one_line_and_where(tmp_path):
     check = run(tmp_path, "check", "bare", "--plugin", str(path))
     assert check.returncode == 1
     found = check.stdout.splitlines()
-    [broken] = [line for line in found if line.startswith("broken")]
-    assert "fit returned list of dict; it must return a module" in broken
-    assert broken.endswith(f"({path}:7)")
-    judged = [line for line in found if line.startswith("not judged")]
-    assert len(judged) == 5
-    assert all(line.endswith(f"({path}:7)") for line in judged)
+    learns, repeats, *others = (line for line in found if line.endswith(f"({path}:7)"))
+    for broken in (learns, repeats):
+        assert broken.startswith("broken")
+        assert "fit returned list of dict; it must return a module" in broken
+    assert others
+    assert all(line.startswith("not judged") for line in others)
 
 
 def test_check_tells_where_a_method_that_does_not_run_ends(tmp_path):
