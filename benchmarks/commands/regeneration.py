@@ -17,7 +17,7 @@ from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
 from benchmarks.running.progress import Live
 from benchmarks.tables import registry
-from benchmarks.tables.cells import UNREAD, unread
+from benchmarks.tables.expansion import UNREAD, unread
 from results.names import printable
 
 if TYPE_CHECKING:

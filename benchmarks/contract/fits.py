@@ -17,7 +17,7 @@ from benchmarks.scenarios.assembly import Run, assemble
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import Parts
 from benchmarks.scenarios.small import shortened, small_config, small_data
-from benchmarks.tables.registry import find_scenario
+from benchmarks.tables.scenario_registry import find_scenario
 from datasets.access import while_fitting
 from federation.cache import StageCache, content_digest
 from federation.channel import Channel, Transfer, encode

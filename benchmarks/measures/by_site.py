@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
-from benchmarks.tables.registry import find_scenario
+from benchmarks.tables.scenario_registry import find_scenario
 from metrics.names import BANDWIDTH, SUBJECTS, at_site
 from results.record import Measurement
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.measures.film_counts import scarce_findings
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken, counted
-from benchmarks.tables.registry import find_scenario
+from benchmarks.tables.scenario_registry import find_scenario
 from results.record import Measurement
 
 if TYPE_CHECKING:

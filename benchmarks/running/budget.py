@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from benchmarks.scenarios.assembly import Run, assemble, make_method
 from benchmarks.scenarios.configuration import Config, Configuration
 from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables import registry
+from benchmarks.tables import registry, scenario_registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
 from federation.cache import StageCache
@@ -35,7 +35,7 @@ def length(cell: Cell, data: DataSets) -> dict[str, int]:
         return {}
     seeds = Seeds.moving(cell.seed_axes, cell.seed)
     configuration = Configuration.parse(config)
-    scenario = registry.find_scenario(configuration.data.task).load()
+    scenario = scenario_registry.find_scenario(configuration.data.task).load()
     parts = scenario.parts(configuration, data, seeds, "meta")
     entry = registry.find_method(cell.method, cell.plugins)
 

@@ -17,7 +17,7 @@ from benchmarks.running.budget import length
 from benchmarks.scenarios.assembly import Run, assemble, make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables import registry
+from benchmarks.tables import registry, scenario_registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import ON_CUDA, SpecError
 from datasets.catalogue import ResolvedData
@@ -276,7 +276,7 @@ class _RecentParts:
         key = digest([config, asdict(data), asdict(seeds)])
         if key not in self._recent:
             configuration = Configuration.parse(config)
-            scenario = registry.find_scenario(configuration.data.task).load()
+            scenario = scenario_registry.find_scenario(configuration.data.task).load()
             if len(self._recent) == RECENT:
                 self._recent.clear()
             self._recent[key] = scenario.parts(configuration, data, seeds, "meta")

@@ -7,7 +7,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
 from results.record import OK, Record

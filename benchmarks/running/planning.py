@@ -21,7 +21,8 @@ from benchmarks.running.progress import progress_bar
 from benchmarks.running.speed import training_speed
 from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.cells import UNREAD, Cell, expand, unread
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.expansion import UNREAD, expand, unread
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import ON_CUDA
 from results import published

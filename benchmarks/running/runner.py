@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.kept import Kept
 from benchmarks.running.machine import git_commit
-from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import TESTED_ON, Paper, Row, Table
 from results import published

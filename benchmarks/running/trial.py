@@ -11,7 +11,8 @@ from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell, expand, unread
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.expansion import expand, unread
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, SpecError, Table
 from federation.cache import StageCache

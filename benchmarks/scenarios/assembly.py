@@ -11,7 +11,8 @@ import torch
 
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables.registry import MethodEntry, find_scenario
+from benchmarks.tables.registry import MethodEntry
+from benchmarks.tables.scenario_registry import find_scenario
 from benchmarks.tables.spec import DUPLICATES, Scalar
 from federation.cache import StageCache
 from federation.channel import Channel

@@ -36,7 +36,8 @@ from benchmarks.running.planning import cells_of, make_plans
 from benchmarks.running.speed import Speed, flops_per_sample, training_speed
 from benchmarks.speed.teachers import PAPER, PAPER_STEP, federation_of, fediod_step
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from federation.costs import Workload
 from federation.execution import Execution

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.commands.asked import selected
 from benchmarks.commands.reproduce import OUT_OF_TIME
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.request import requested
 from results.files import RUNS
 from results.frame import read_records

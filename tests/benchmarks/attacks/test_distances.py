@@ -13,7 +13,7 @@ from benchmarks.attacks import distances
 from benchmarks.measures import leakage
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.client import Client, Shard

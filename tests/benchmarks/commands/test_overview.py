@@ -7,8 +7,8 @@ import re
 import pytest
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
 from benchmarks.tables.defaults import settled
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from results.published import published_table
 from tests.benchmarks.commands.tables_of_cli import BRIEF, run, table_csv

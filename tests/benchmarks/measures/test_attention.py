@@ -13,7 +13,7 @@ from torch import nn
 
 from benchmarks.measures import attention
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from federation.data import LabelledSet
 from federation.tasks.classification import Classification

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.running.events import Context
 from benchmarks.running.execute import run_cell
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import SpecError
 from results.arrays import unpack
@@ -103,7 +103,7 @@ def test_no_method_has_the_name_of_a_measures_settings(tmp_path):
 
 CODES = """
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 for name in ("dlad/table2", "fedad/figure3", "fedsa/table3"):
     print(expand(*registry.find_table(name), Selection())[-1].code)

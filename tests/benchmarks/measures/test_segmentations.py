@@ -21,7 +21,7 @@ from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import write_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES
 from federation.data import LabelledSet

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from results.published import parse_column, published_table
 

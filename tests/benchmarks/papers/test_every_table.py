@@ -11,7 +11,7 @@ import pytest
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 from results import published

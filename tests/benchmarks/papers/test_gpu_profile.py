@@ -11,7 +11,7 @@ from benchmarks.running.gpus import GPUS
 from benchmarks.running.hours import shown
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from results.sourcecode import ROOT
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.commands.asked import table_names
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
 from benchmarks.tables.derived import as_printed
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES
 from results.published import claims, format_column, parse_column, published_table

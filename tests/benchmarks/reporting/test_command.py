@@ -10,7 +10,7 @@ import pytest
 from benchmarks.reporting.command import command_of
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.sweep import swept
 from federation.execution import DEFAULT, FAST, Execution

@@ -20,7 +20,7 @@ from benchmarks.reporting.writing import draw, made_table, write_table
 from benchmarks.running.kept import Kept
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from reports.drawing import plots
 from reports.tables.table import last_epochs

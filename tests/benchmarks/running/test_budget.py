@@ -10,7 +10,7 @@ from benchmarks.running.budget import within_budget
 from benchmarks.running.follow import Follower
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from results.record import BUDGET, OK

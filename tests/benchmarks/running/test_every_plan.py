@@ -7,7 +7,7 @@ import pytest
 from benchmarks.running.follow import Follower
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 

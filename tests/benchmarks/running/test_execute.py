@@ -19,7 +19,7 @@ from benchmarks.running import machine
 from benchmarks.running.events import Context, lacks_memory
 from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run_cell
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from federation import fitting
 from federation.execution import DEFAULT

@@ -11,7 +11,7 @@ from benchmarks.running.follow import PlannedCell
 from benchmarks.running.minutes import RowTime, row_times, wall_of, within
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from results.files import write_atomic
 from results.frame import records_text

@@ -13,7 +13,7 @@ from benchmarks.running import speed
 from benchmarks.running.follow import Follower, PlannedCell, PlannedStage
 from benchmarks.running.plan import Plan, make_plan, nearest
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.costs import Work, Workload

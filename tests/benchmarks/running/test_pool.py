@@ -10,7 +10,7 @@ from benchmarks.running.events import Context
 from benchmarks.running.execute import run_cell
 from benchmarks.running.pool import run_pool
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from results.record import FAILED, OK
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmarks.running.events import Event
 from benchmarks.running.progress import Live, progress_bar
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from tests.reports.written_results import record
 

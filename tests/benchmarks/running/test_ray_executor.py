@@ -18,7 +18,7 @@ from benchmarks.running.node_stages import NodeStages
 from benchmarks.running.ray_executor import Cluster, cluster_of, reach, refusal, run_ray
 from benchmarks.running.stage_server import BUSY, HERE, YOURS, StageServer
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.request import Request
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError

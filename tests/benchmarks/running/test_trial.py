@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.running.trial import check_cells, try_settings
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand, unread
+from benchmarks.tables.expansion import expand, unread
 from benchmarks.tables.request import read_settings
 from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import SpecError

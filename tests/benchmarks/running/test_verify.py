@@ -21,7 +21,7 @@ from benchmarks.running.verify import (
     rebuild,
 )
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import swept

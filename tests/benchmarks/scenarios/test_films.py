@@ -12,7 +12,7 @@ from benchmarks.scenarios import films
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.registry import papers
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError

@@ -10,7 +10,7 @@ import torch
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.bandwidth import beside_print, duration, seconds
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from models.catalogue import build
 from results import published

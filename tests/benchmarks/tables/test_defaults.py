@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
 from benchmarks.tables.defaults import filled, settled
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import AS_CLASS, as_class
 

@@ -13,8 +13,8 @@ from benchmarks.running.events import Context
 from benchmarks.running.execute import run_cell
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
 from benchmarks.tables.defaults import filled
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.request import read_settings
 from benchmarks.tables.selection import Selection, typed_settings
 from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, SpecError, Table

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import parse_epsilons, swept

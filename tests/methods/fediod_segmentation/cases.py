@@ -1,7 +1,7 @@
 """FedIOD's segmentation as released."""
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 
 
