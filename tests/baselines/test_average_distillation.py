@@ -3,7 +3,6 @@
 import torch
 
 from baselines.average_distillation import AverageDistillation
-from federation.costs import Meter, metering
 from tests.federation.tiny import make_federation
 
 
@@ -35,11 +34,3 @@ def test_the_method_returns_the_servers_model():
         federation.networks.server,
         federation.server.epochs,
     )
-
-
-def test_a_plan_books_the_bytes_of_the_run():
-    real, planned = make_federation(), make_federation(device="meta")
-    AverageDistillation().fit(real)
-    with metering(Meter()):
-        AverageDistillation().fit(planned)
-    assert planned.channel.ledger == real.channel.ledger

@@ -4,7 +4,6 @@ import torch
 
 from baselines.centralized import Centralized
 from federation.channel import encoded_size
-from federation.costs import Meter, metering
 from tests.federation.tiny import bright_images, make_federation
 from tests.methods.shards import WHOLE_BATCHES, descend, mixed_clients, samples_of, uneven_clients
 
@@ -33,10 +32,6 @@ def test_every_client_sends_its_images_and_its_targets_once_to_the_byte():
     assert {t.kind for t in federation.channel.ledger} == Centralized.sends
 
 
-def test_it_declares_that_it_sees_what_no_server_should():
-    assert Centralized.oracle == {"private-samples"}
-
-
 def test_clients_networks_do_not_matter():
     model = Centralized().fit(make_federation(mixed_clients(), network="densenet-tiny"))
     assert model.network == "densenet-tiny"
@@ -50,11 +45,3 @@ def test_it_learns_and_tracks_every_epoch():
         (bright_images(torch.tensor([0, 1, 2]), 9) / 255 - 0.5) / 0.25
     ).argmax(dim=1)
     assert predicted.tolist() == [0, 1, 2]
-
-
-def test_a_plan_books_the_bytes_of_the_run():
-    real, planned = make_federation(), make_federation(device="meta")
-    Centralized().fit(real)
-    with metering(Meter()):
-        Centralized().fit(planned)
-    assert planned.channel.ledger == real.channel.ledger

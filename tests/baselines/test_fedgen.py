@@ -7,7 +7,6 @@ import torch
 
 from baselines.fedgen import FeatureGenerator, FedGEN, diversity_loss, label_weighted_loss
 from federation.channel import Channel, encoded_size
-from federation.costs import Meter, metering
 from federation.parties.checkpoint import state_of
 from federation.training.loops import Batch
 from methods.fedavg import FedAvg
@@ -281,11 +280,3 @@ def test_public_images_are_not_needed():
     federation.public = None
     before = state_of(federation.networks.initial("cnn-small"))
     assert not same_bits(quick(rounds=2).fit(federation).state, before)
-
-
-def test_a_plan_books_the_bytes_of_the_run():
-    real, planned = make_federation(), make_federation(device="meta")
-    quick().fit(real)
-    with metering(Meter()):
-        quick().fit(planned)
-    assert planned.channel.ledger == real.channel.ledger

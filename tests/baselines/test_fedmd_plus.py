@@ -8,7 +8,6 @@ import torch
 from baselines.fedmd_plus import FedMDPlus
 from federation.blocks.amalgamation import hint_loss
 from federation.channel import encoded_size
-from federation.costs import Meter, metering
 from federation.parties.data import PublicData
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
@@ -170,11 +169,3 @@ def test_it_learns_and_repeats_to_the_last_bit():
     assert same_bits(first.state, second.state)
     assert first.history["accuracy"][-1] >= 0.9
     assert not same_bits(first.state, method.fit(private_servers(seeds=Seeds(shuffling=1))).state)
-
-
-def test_a_plan_books_the_bytes_of_a_run():
-    real, planned = private_servers(), private_servers(device="meta")
-    METHOD.fit(real)
-    with metering(Meter()):
-        METHOD.fit(planned)
-    assert planned.channel.ledger == real.channel.ledger

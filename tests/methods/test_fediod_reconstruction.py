@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from federation.channel import encoded_size
-from federation.costs import Meter, metering
 from federation.tasks.reconstruction import Reconstruction
 from methods.fediod_reconstruction import FedIODReconstruction
 from methods.fediod_segmentation.algorithm import Answered, Server
@@ -141,14 +140,6 @@ def test_what_is_sent_is_the_foreground_of_the_whole_images(monkeypatch):
         assert torch.equal(sent[client.index], federation.task.label_maps(whole).short())
 
 
-def test_a_plan_books_the_bytes_of_the_run():
-    real, planned = (make_reconstruction_federation(device=device) for device in ("cpu", "meta"))
-    quick().fit(real)
-    with metering(Meter()):
-        quick().fit(planned)
-    assert planned.channel.by_kind() == real.channel.by_kind()
-
-
 def test_the_same_seeds_give_the_same_model_to_the_last_bit():
     first, again = (quick().fit(make_reconstruction_federation()) for _ in range(2))
     assert same_bits(first.state, again.state)
@@ -180,10 +171,3 @@ def test_weights_and_temperatures_of_scores_are_refused(fields):
 @pytest.mark.parametrize("weights", ["eq8", "eq8-own", "size"])
 def test_weights_of_images_are_taken(weights):
     assert quick(weights=weights).weights == weights
-
-
-def test_the_hyper_parameters_are_those_of_the_paper():
-    method = FedIODReconstruction()
-    assert (method.warmup_epochs, method.epochs, method.batch_size) == (0, 100, 2)
-    assert (method.lr, method.generator_lr, method.weights) == (1e-4, 1e-4, "eq8")
-    assert (method.mimic, method.confidence, method.uniqueness) == (1.0, 0.0, 0.0)

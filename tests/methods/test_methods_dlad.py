@@ -66,10 +66,6 @@ def test_teachers_give_probabilities_of_every_class_for_every_public_image():
     )
 
 
-def test_the_hyper_parameters_are_those_of_the_paper():
-    assert (DLAD().temperature, DLAD().classifier_epochs, DLAD().client_weight) == (0.05, 20, 1.5)
-
-
 def test_classifiers_tell_private_images_at_weight_one_and_a_half_from_public_ones():
     federation = make_federation()
     plan = replace(federation.local, epochs=2)

@@ -7,7 +7,6 @@ from baselines.fedavgm import FedAvgM
 from baselines.fedgen import FedGEN
 from benchmarks.tables import registry
 from federation.channel import Channel, encoded_size
-from federation.costs import Meter, metering
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg
@@ -174,14 +173,6 @@ def test_the_same_seeds_give_the_same_weights_to_the_last_bit_and_others_do_not(
     assert not same_bits(first, other)
 
 
-def test_a_plan_books_the_bytes_of_the_run():
-    real, planned = make_federation(clients=5), make_federation(clients=5, device="meta")
-    FedAvg(rounds=3).fit(real)
-    with metering(Meter()):
-        FedAvg(rounds=3).fit(planned)
-    assert planned.channel.ledger == real.channel.ledger
-
-
 @pytest.mark.parametrize("method", [FedAvg, FedProx, FedAvgM, FedGEN, FedDF])
 def test_clients_with_different_networks_are_refused_with_the_networks_names(method):
     federation = make_federation(mixed_clients(), validation=validation_set())
@@ -202,12 +193,3 @@ def test_a_server_with_another_network_than_its_clients_is_refused():
 def test_an_impossible_share_of_clients_is_refused(share):
     with pytest.raises(ValueError, match="share of participating clients"):
         FedAvg(rounds=1, participation=share).fit(make_federation())
-
-
-def test_the_hyper_parameters_are_those_of_the_recipe():
-    assert (FedAvg().rounds, FedAvg().participation, FedAvg.sends, FedAvg.oracle) == (
-        100,
-        0.4,
-        {"parameters"},
-        frozenset(),
-    )

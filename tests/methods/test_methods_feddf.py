@@ -267,17 +267,3 @@ def test_it_learns():
     model = quick(rounds=5).fit(federation)
     assert model.history["accuracy"][-1] >= 5 / 6
     assert len(model.history["accuracy"]) == 5
-
-
-def test_the_hyper_parameters_are_those_of_the_released_code():
-    method = FedDF()
-    assert (method.distillation_steps, method.evaluation_interval, method.patience) == (
-        10_000,
-        100,
-        1_000,
-    )
-    assert (method.distillation_batch_size, method.distillation_lr, method.clip_norm) == (
-        64,
-        1e-3,
-        5.0,
-    )

@@ -1,10 +1,8 @@
 """FedMD: the consensus and the order of a round, and every byte that crosses."""
 
-import pytest
 import torch
 
 from federation.channel import Channel, encoded_size
-from federation.costs import Meter, metering
 from federation.parties.data import PublicData
 from federation.parts.trainer import Trainer
 from federation.seeds import Seeds
@@ -212,20 +210,3 @@ def test_it_learns_and_repeats_to_the_last_bit():
     again.server = again.local
     assert same_bits(model.state, METHOD.fit(again).state)
     assert model.history["accuracy"][-1] >= 2 / 3
-
-
-def test_a_plan_books_the_bytes_of_the_run():
-    real, planned = make_federation(public=PUBLIC), make_federation(device="meta")
-    planned.public = PublicData(PUBLIC.images.to("meta"), PUBLIC.digest)
-    METHOD.fit(real)
-    with metering(Meter()):
-        METHOD.fit(planned)
-    assert planned.channel.ledger == real.channel.ledger
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("rounds", 20), ("public_samples", 5_000), ("digest_epochs", 1), ("revisit_epochs", 4)],
-)
-def test_the_hyper_parameters_are_those_of_the_released_code(field, value):
-    assert getattr(FedMD(), field) == value

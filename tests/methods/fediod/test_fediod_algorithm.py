@@ -291,27 +291,3 @@ def test_a_fit_that_diverges_is_an_error(field):
 def test_an_unknown_option_is_refused(field):
     with pytest.raises(ValueError, match="unknown"):
         quick(**{field: "sizes"}).fit(make_federation())
-
-
-def test_the_hyper_parameters_are_those_of_the_paper():
-    method = FedIOD()
-    assert (method.epochs, method.batch_size, method.latent, method.student_steps) == (
-        300,
-        64,
-        100,
-        1,
-    )
-    assert (method.optimizer, method.lr, method.final_lr, method.generator_lr) == (
-        "adam",
-        1e-3,
-        0.0,
-        1e-3,
-    )
-    assert (method.gan, method.mimic, method.confidence, method.uniqueness) == (1.0, 1.0, 1.0, 1.0)
-    assert (method.diversity, method.balance, method.temperature, method.weights) == (
-        0.0,
-        0.0,
-        0.0,
-        "eq8",
-    )
-    assert FedIOD.oracle == frozenset()

@@ -268,16 +268,6 @@ def test_settings_that_cannot_be_are_refused(fields, message):
         FedIODSegmentation(**fields)
 
 
-def test_the_hyper_parameters_are_those_of_the_paper():
-    method = FedIODSegmentation()
-    assert (method.warmup_epochs, method.epochs, method.batch_size) == (100, 300, 2)
-    assert (method.lr, method.generator_lr, method.decay_epochs) == (1e-4, 1e-4, 0)
-    assert (method.temperature, method.weights, method.judges) == (0.0, "eq8", "all")
-    assert (method.l1, method.perceptual, method.features) == (0.0, 10.0, "vgg16")
-    assert (method.mimic, method.confidence, method.uniqueness) == (1.0, 1.0, 1.0)
-    assert (method.distillation, method.supervised) == (1.0, 0.0)
-
-
 def test_regions_that_may_lie_inside_each_other_are_refused():
     federation = make_dense_federation(task=Regions(BRATS))
     with pytest.raises(ValueError, match="may be of several of whole-tumour, tumour-core"):
