@@ -32,10 +32,6 @@ def test_every_client_sends_its_images_and_its_targets_once_to_the_byte():
     assert {t.kind for t in federation.channel.ledger} == Centralized.sends
 
 
-def test_it_declares_that_it_sees_what_no_server_should():
-    assert Centralized.oracle == {"private-samples"}
-
-
 def test_clients_networks_do_not_matter():
     model = Centralized().fit(make_federation(mixed_clients(), network="densenet-tiny"))
     assert model.network == "densenet-tiny"
