@@ -28,17 +28,12 @@ def spied(monkeypatch, **changes):
     events = []
     train = Trainer.train
 
-    def keep(trainer, model, images, targets, loss, plan, *names, **options):
+    def keep(trainer, model, samples, training, *rest):
         start = predict(model, federation.public.images, normalise=federation.normalise)
-        events.append(
-            (
-                "train",
-                None,
-                federation.channel.round,
-                {"images": images, "targets": targets, "loss": loss, "plan": plan},
-            )
-        )
-        history = train(trainer, model, images, targets, loss, plan, *names, **options)
+        about = {"images": samples.images, "targets": samples.targets}
+        about |= {"loss": training.loss, "plan": training.plan}
+        events.append(("train", None, federation.channel.round, about))
+        history = train(trainer, model, samples, training, *rest)
         events[-1][3].update(
             start=start,
             end=predict(model, federation.public.images, normalise=federation.normalise),
