@@ -20,7 +20,7 @@ from benchmarks.tables.selection import matches, wanted_values
 from reports.kinds.kind import draw_table, find_kind, module_of
 from reports.pages.sheet import Sheet, is_measured
 from reports.tables.budget import budget_rows, terminal_budget
-from reports.tables.legend import legend
+from reports.tables.notes import legend
 from reports.tables.table import Layout, ShownTable
 from reports.tables.terminal import terminal_tables
 from reports.tables.units import scale_of
