@@ -17,7 +17,7 @@ from benchmarks.tables.selection import matches, wanted_values
 from reports.kinds.kind import find_kind
 from reports.pages.sheet import Sheet, is_measured
 from reports.tables.budget import budget_rows, terminal_budget
-from reports.tables.legend import legend
+from reports.tables.notes import legend
 from reports.tables.terminal import terminal_tables
 from reports.tables.units import scale_of
 from results.record import Record

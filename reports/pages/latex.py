@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.tables.legend import bold, count_notes
+from reports.tables.notes import bold, count_notes
 from reports.tables.table import (
     MARK,
     Block,

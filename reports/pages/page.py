@@ -23,9 +23,9 @@ from reports.pages.claim_counts import KINDS, standing, verdict_kind
 from reports.pages.measured import coverage, printed_numbers
 from reports.pages.result_files import Result
 from reports.pages.sheet import changed
-from reports.tables.budget import HEADINGS, budget_rows
+from reports.tables.budget import HEADINGS, budget_rows, range_text
 from reports.tables.html import TEMPLATES, render
-from reports.tables.legend import legend, unequal_notes
+from reports.tables.notes import legend, unequal_notes
 from reports.tables.table import (
     Block,
     Layout,
@@ -98,11 +98,10 @@ def spread_of(texts: Sequence[str], unit: float, digits: int) -> tuple[str, str]
     """Numbers of a row's columns as one text, a range where they differ, and what it is sorted
     by.
     """
-    numbers = sorted({float(text) / unit for text in texts if text})
+    numbers = [float(text) for text in texts if text]
     if not numbers:
         return "–", ""
-    ends = dict.fromkeys(f"{number:,.{digits}f}" for number in (numbers[0], numbers[-1]))
-    return " to ".join(ends), str(numbers[-1])
+    return range_text(numbers, unit, digits), str(max(numbers) / unit)
 
 
 def panel_rows(layout: Layout, block: Block, panel: Panel) -> list[dict[str, Any]]:

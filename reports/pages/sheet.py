@@ -15,8 +15,8 @@ import pandas as pd
 
 from reports.kinds.kind import find_kind
 from reports.tables.budget import budget_rows, markdown_budget
-from reports.tables.legend import legend
 from reports.tables.markup import code, escaped, markdown_table
+from reports.tables.notes import legend
 from reports.tables.table import (
     Block,
     Layout,

@@ -54,15 +54,15 @@ def budget_rows(layout: Layout, records: Sequence[Record]) -> list[tuple[str, ..
     return [
         (
             marked_title(layout, row),
-            _range([budget[LOCAL] for budget in runs.values()]),
-            _range([budget[SERVER] for budget in runs.values()]),
-            _range([budget[SENT] for budget in runs.values()], 1e6, 3),
+            range_text([budget[LOCAL] for budget in runs.values()]),
+            range_text([budget[SERVER] for budget in runs.values()]),
+            range_text([budget[SENT] for budget in runs.values()], 1e6, 3),
         )
         for row, runs in by_row.items()
     ]
 
 
-def _range(counts: Sequence[int | None], unit: float = 1, digits: int = 0) -> str:
+def range_text(counts: Sequence[float | None], unit: float = 1, digits: int = 0) -> str:
     """`12`, `12 to 15`, or that one of the counts is not known."""
     known = [count / unit for count in counts if count is not None]
     if len(known) < len(counts):

@@ -14,31 +14,16 @@ from typer.testing import CliRunner
 
 from reports.__main__ import app
 from results.sourcecode import ROOT
-from results.store import CSV_COLUMNS, write_csv
+from results.store import write_csv
+from tests.reports.comparing.sets import line
 
-BASE = {
-    "column": "n=1",
-    "metric": "accuracy",
-    "std": "0.01",
-    "n": "3",
-    "status": "ok",
-    "bytes_up": "10",
-    "bytes_down": "0",
-    "profile": "smoke",
-    "protocol": "paper",
-    "data": "digits",
-    "origin": "surrogate",
-    "seeds": "0 1 2",
-}
 VALUES = {"fedavg": "0.90", "feddf": "0.80", "fedmd": "0.70"}
+SEEDS = {"std": "0.01", "n": "3", "seeds": "0 1 2"}
 
 
 def lines(**changes):
     """A table of three rows; `changes` are to the line of the row `feddf`."""
-    whole = [
-        {**dict.fromkeys(CSV_COLUMNS, ""), **BASE, "row": row, "value": value}
-        for row, value in VALUES.items()
-    ]
+    whole = [line(row=row, value=value, **SEEDS) for row, value in VALUES.items()]
     whole[1] |= changes
     return whole
 

@@ -14,7 +14,7 @@ from reports.tables.budget import (
     terminal_budget,
     unequal_rows,
 )
-from reports.tables.legend import legend
+from reports.tables.notes import legend
 from reports.tables.terminal import terminal_tables
 from results.record import FAILED
 from tests.reports.drawn import layout, line, page_of, table_of

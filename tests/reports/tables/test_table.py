@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from reports.pages.latex import latex_table
-from reports.tables.legend import legend
+from reports.tables.notes import legend
 from reports.tables.table import (
     best_rows,
     blocks,

@@ -14,7 +14,7 @@ from reports.drawing import plots_matrix, plots_teachers
 from reports.tables.teachers import correlations, printed_correlations, sentences, totals
 from results.record import FAILED
 from results.store import records_of, summarise
-from tests.reports.drawn import layout, line, table_of
+from tests.reports.drawn import layout, line, table_of, visible
 from tests.reports.teacher_records import (
     COLUMNS,
     METRICS,
@@ -89,10 +89,6 @@ def test_a_table_of_selections_shows_means_of_scores_and_sums_of_draws():
     assert [found[t, "selected"] for t in teachers] == [("2.0", ""), ("1.0", ""), ("3.0", "")]
     assert len(found) == 6
     assert shown[-1] == failed
-
-
-def visible(figure):
-    return [axis for axis in figure.axes if axis.get_visible()]
 
 
 def names(axis):

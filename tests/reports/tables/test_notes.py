@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reports.tables.legend import legend
+from reports.tables.notes import legend
 from tests.reports.drawn import layout, line, page_of, table_of
 
 BEST_OF, LAST = {"statistic": "best of 9 epochs"}, {"statistic": "after the last of 9 epochs"}
