@@ -201,7 +201,7 @@ def test_the_picture_is_drawn_from_the_file_beside_the_table(shown):
     assert rows == {"transfer": "Transfer †", "fedsa": "FedSA"}
     assert classes[:2] == ["wall", "floor"]
     assert about.title == "Figure 3"
-    assert any("taskonomy stand-in: generated rooms" in label for label in about.labels)
+    assert any("taskonomy stand-in: generated scenes" in label for label in about.labels)
     assert "of the test images in the picture alone" in text
 
 
