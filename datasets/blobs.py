@@ -7,7 +7,7 @@ every machine draws the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,7 +97,7 @@ def figures(kinds: np.ndarray, side: int, rng: np.random.Generator) -> np.ndarra
 
 # -- findings on films --
 
-LOOKS = ((0.11, 0.11), (0.26, 0.26), (0.09, 0.42), (0.36, 0.09))
+LOOKS = ((0.16, 0.16), (0.3, 0.3), (0.12, 0.5), (0.42, 0.12))
 """Half axes of what is drawn for a finding."""
 
 
@@ -110,7 +110,7 @@ def film(patients: np.ndarray, side: int, rng: np.random.Generator) -> np.ndarra
     for middle in (-0.45, 0.45):
         centres = np.array([-0.05, middle]) + rng.uniform(-0.05, 0.05, (people, 2))[patients]
         axes = np.array([0.75, 0.36]) * rng.uniform(0.9, 1.1, (people, 2))[patients]
-        air = rng.uniform(0.2, 0.3, (people, 1, 1))[patients]
+        air = rng.uniform(0.32, 0.42, (people, 1, 1))[patients]
         tones += covered(inside((side, side), centres, axes), 0.3) * (air - tones)
     return tones
 
@@ -118,21 +118,37 @@ def film(patients: np.ndarray, side: int, rng: np.random.Generator) -> np.ndarra
 def show(
     tones: np.ndarray, finding: int, patients: np.ndarray, shown: np.ndarray, seed: Sequence[int]
 ) -> None:
-    """Draw a finding into the films that are `shown`, bool (n,): a blob in the left or right field,
-    whose form, tone and height tell which finding it is, and whose place is the patient's.
+    """Draw a finding into the films that are `shown`, bool (n,): a blob whose form, tone, side and
+    height tell which finding it is, and whose place is, within bounds, the patient's.
     """
     rng = np.random.default_rng([*seed, finding])
     people = int(patients.max()) + 1
     look, height = LOOKS[finding // 2 % 4], (finding // 8 - 1) * 0.4
-    where = rng.uniform(-0.1, 0.1, (people, 2)) + np.array([height, 0.45])
-    where[:, 1] *= np.where(rng.random(people) < 0.5, 1, -1)
+    side = (-0.45, 0.45)[finding // 3 % 2]
+    where = rng.uniform(-0.1, 0.1, (people, 2)) + np.array([height, side])
     axes = np.array(look) * rng.uniform(0.9, 1.15, (people, 2))
     of_film = patients[shown]
     cover = covered(inside(tones.shape[1:], where[of_film], axes[of_film]), 0.5)
     tones[shown] += 0.9 * cover * ((0.0, 0.95)[finding % 2] - tones[shown])
 
 
-# -- objects --
+# -- tissue with nuclei --
+
+Stain = tuple[tuple[int, int, int], tuple[int, int, int], tuple[float, float], int]
+"""Colours of ground and nuclei, the least and most half axis of a nucleus, nuclei that are
+tried."""
+STAINS: Mapping[str, Stain] = {
+    "breast": ((226, 178, 208), (112, 72, 140), (4, 7), 38),
+    "kidney": ((236, 190, 200), (104, 78, 148), (3, 5), 60),
+    "liver": ((216, 166, 196), (92, 62, 128), (4, 6), 34),
+    "prostate": ((232, 204, 224), (124, 92, 160), (3, 6), 44),
+    "bladder": ((222, 184, 188), (98, 66, 118), (5, 8), 26),
+    "colon": ((240, 206, 214), (120, 80, 136), (3, 7), 48),
+    "stomach": ((214, 188, 216), (88, 70, 138), (3, 4), 80),
+    "shifted": ((200, 170, 226), (84, 52, 150), (5, 9), 22),
+    "third": ((238, 214, 232), (140, 104, 172), (3, 6), 36),
+}
+"""By organ, and of two further sites."""
 
 
 def objects(
@@ -148,6 +164,16 @@ def objects(
         if 2 * free.sum() > (own > 0).sum():
             numbers[free], depth[free] = number, own[free]
     return numbers, depth
+
+
+def tissue(stain: str, side: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """An image uint8 (3, side, side) in one of the `STAINS`, and the numbers of its nuclei."""
+    ground, nucleus, radius, count = STAINS[stain]
+    numbers, depth = objects(side, count, radius, rng)
+    dark = np.where(numbers > 0, rng.uniform(0.75, 1, count + 1)[numbers] * (1 - 0.3 * depth), 0)
+    paper, ink = (np.array(colour)[:, None, None] / 255 for colour in (ground, nucleus))
+    clean = paper + dark * (ink - paper)
+    return as_bytes(clean + 0.04 * noise(clean.shape, rng)), numbers
 
 
 # -- heads with tumours --
@@ -244,13 +270,13 @@ def _room(count: int, side: int, rng: np.random.Generator) -> _Canvas:
     wall = rng.uniform(6, 9, (count, 1, 1))
     near = np.where(floor, (rows - horizon) / (side - horizon), 0)
     zeros = np.zeros(floor.shape)
-    tones = rng.uniform(0.3, 0.8, (2, count, 3, 1, 1))
+    light, dark = (rng.uniform(*tone, (count, 3, 1, 1)) for tone in ((0.55, 0.85), (0.15, 0.4)))
     return _Canvas(
         surface=floor.astype(np.int64),
         segments=floor.astype(np.uint8),
         metres=wall - near * (wall - 2),
         normals=np.stack([zeros, floor * 1.0, ~floor * 1.0], axis=1),
-        colour=np.where(floor[:, None], tones[0], tones[1]),
+        colour=np.where(floor[:, None], dark, light),
         keypoints=zeros,
     )
 
@@ -259,7 +285,7 @@ def _add(canvas: _Canvas, number: int, kinds: np.ndarray, rng: np.random.Generat
     """Draw a blob of these kinds (n,), half an ellipsoid seen from the front; number 0 is the
     nearest and is in every scene.
     """
-    count, *sides = canvas.surface.shape
+    count, sides = len(canvas.surface), canvas.surface.shape[1:]
     there = (rng.random(count) < (0.6 if number else 1.0))[:, None, None]
     centres = rng.uniform(-0.7, 0.7, (count, 2))
     axes = np.array(FORMS)[kinds] * rng.uniform(0.85, 1.15, (count, 1))

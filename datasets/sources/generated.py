@@ -123,7 +123,7 @@ def _classes(
 # -- films with findings --
 
 SIDE = 32
-SECOND_FILM, PRESENT = 0.3, 0.09
+SECOND_FILM, PRESENT = 0.3, 0.12
 """Shares of patients with two films, and with each finding."""
 UNCERTAIN = (0.03, 0.12)
 """Share of entries that are uncertain, where the finding is absent and where it is present."""
@@ -150,7 +150,7 @@ def draw_films(
     tones = blobs.film(patients, SIDE, rng)
     for name, shown in zip(drawn, has.T, strict=True):
         blobs.show(tones, _DRAWN.index(_SAME.get(name, name)), patients, shown, (seed,))
-    images = blobs.as_bytes(tones + 0.03 * blobs.noise(tones.shape, rng))
+    images = blobs.as_bytes(tones + 0.02 * blobs.noise(tones.shape, rng))
     if how:
         images = films.acquire(images, how, rng)
     stated = has.astype(np.uint8)
@@ -160,7 +160,7 @@ def draw_films(
     findings = np.stack([columns[name].astype(np.uint8) for name in names], axis=1)
     return AnnotatedSplit(
         np.stack([films.equalise(film) for film in images])[:, None],
-        has.any(axis=1).astype(np.int64),
+        np.asarray(has.any(axis=1), np.int64),
         {"findings": findings} if annotated else {},
         groups=(patients + 1_000_000 * seed).astype(np.int64),
     )
@@ -188,31 +188,6 @@ def _films(
 # -- tissue with nuclei --
 
 TISSUE_SIDE = 96
-Stain = tuple[tuple[int, int, int], tuple[int, int, int], tuple[float, float], int]
-"""Colours of ground and nuclei, the least and most half axis of a nucleus, nuclei that are
-tried."""
-STAINS: Mapping[str, Stain] = {
-    "breast": ((226, 178, 208), (112, 72, 140), (4, 7), 38),
-    "kidney": ((236, 190, 200), (104, 78, 148), (3, 5), 60),
-    "liver": ((216, 166, 196), (92, 62, 128), (4, 6), 34),
-    "prostate": ((232, 204, 224), (124, 92, 160), (3, 6), 44),
-    "bladder": ((222, 184, 188), (98, 66, 118), (5, 8), 26),
-    "colon": ((240, 206, 214), (120, 80, 136), (3, 7), 48),
-    "stomach": ((214, 188, 216), (88, 70, 138), (3, 4), 80),
-    "shifted": ((200, 170, 226), (84, 52, 150), (5, 9), 22),
-    "third": ((238, 214, 232), (140, 104, 172), (3, 6), 36),
-}
-"""By organ, and of two further sites."""
-
-
-def _tissue(stain: Stain, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """An image uint8 (3, side, side) and its instance map uint16 (side, side)."""
-    ground, nucleus, radius, count = stain
-    objects, depth = blobs.objects(TISSUE_SIDE, count, radius, rng)
-    dark = np.where(objects > 0, rng.uniform(0.75, 1, count + 1)[objects] * (1 - 0.3 * depth), 0)
-    paper, ink = (np.array(colour)[:, None, None] / 255 for colour in (ground, nucleus))
-    clean = paper + dark * (ink - paper)
-    return blobs.as_bytes(clean + 0.04 * blobs.noise(clean.shape, rng)), numbered(objects)
 
 
 def draw_tissue(
@@ -220,11 +195,11 @@ def draw_tissue(
 ) -> AnnotatedSplit:
     """An image of each of the stains, with these classes and groups."""
     rng = np.random.default_rng(seed)
-    images, objects = zip(*(_tissue(STAINS[name], rng) for name in stains), strict=True)
+    images, objects = zip(*(blobs.tissue(name, TISSUE_SIDE, rng) for name in stains), strict=True)
     return AnnotatedSplit(
         np.stack(images),
         np.array(labels, np.int64),
-        {"nuclei": np.stack(objects)},
+        {"nuclei": np.stack([*map(numbered, objects)])},
         groups=np.array(groups, np.int64),
     )
 
@@ -413,7 +388,7 @@ SOURCES = [
         (3, SIDE, SIDE),
         {split: functools.partial(draw_scenes, *how) for split, how in _SCENES.items()},
         [how[0] for how in _SCENES.values()],
-        (0.42, 0.16),
+        (0.43, 0.23),
         len(blobs.KINDS),
         _PIXEL,
     ),
