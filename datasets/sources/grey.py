@@ -64,7 +64,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("shapes-100-grey",),
-        embedded="shapes-100-grey",
         note="the luminance of CIFAR-100 at 16 x 16 pixels",
     ),
 ]
