@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
+import sys
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
-from urllib import request
+from typing import Any
 
 from results.files import DataError, write_atomic
 
-CHUNK = 2**20
-MOST = 2**30
-"""Bytes of a file, after which a server is not listened to any longer; the largest has 170 MB."""
+SCHEME = "https://"
 SECONDS = 60
 """Without a byte, after which a server counts as gone."""
+RETRIES = 2
+"""Further tries of a file that did not come whole."""
 
 
 @dataclass(frozen=True)
@@ -32,43 +31,47 @@ class Download:
     """Of a tar archive, what is kept, by path."""
 
 
-def _opener() -> request.OpenerDirector:
-    """Opens https alone, also where a server sends on to another address."""
-    opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler(),
-        request.HTTPSHandler(),
-        request.HTTPRedirectHandler(),
-        request.HTTPDefaultErrorHandler(),
-        request.HTTPErrorProcessor(),
-        request.UnknownHandler(),
-    ):
-        opener.add_handler(handler)
-    return opener
+def _check_scheme(url: str) -> None:
+    if not url.startswith(SCHEME):
+        raise OSError(f"{url} is no address of {SCHEME}, and nothing else is opened")
+
+
+def _check_redirect(response: Any, **_: object) -> None:
+    """Raise OSError for an answer that sends on to an address without https."""
+    if response.is_redirect and not response.headers["Location"].startswith("/"):
+        _check_scheme(response.headers["Location"])
 
 
 def fetch(download: Download, path: Path) -> None:
     """Write what the address gives to `path`. Raises OSError if it gives nothing, is not https, or
     answers otherwise than HTTP says; DataError if the content is another than is known.
     """
-    found, size = hashlib.sha256(), 0
+    import pooch  # takes long, and listing data sets needs none
+    import requests
+
+    _check_scheme(download.url)
+    files = pooch.create(
+        path.parent,
+        base_url="",
+        registry={path.name: f"sha256:{download.sha256}"},
+        urls={path.name: download.url},
+        retry_if_failed=RETRIES,
+    )
+    downloader = pooch.HTTPDownloader(
+        timeout=SECONDS,
+        progressbar=sys.stderr.isatty(),
+        hooks={"response": _check_redirect},
+        headers={"Accept-Encoding": "identity"},  # else a gzip may come unpacked
+    )
     try:
-        with _opener().open(download.url, timeout=SECONDS) as answer, path.open("wb") as stream:
-            stated = answer.headers.get("Content-Length") or ""
-            while chunk := answer.read(CHUNK):
-                found.update(chunk)
-                size += stream.write(chunk)
-                if size > MOST:
-                    raise OSError(f"{download.url} gave more than {MOST:,} bytes")
-    except (HTTPException, ValueError) as error:  # ValueError: it sent on to what is no address
+        files.fetch(path.name, downloader=downloader)
+    except requests.RequestException as error:
         raise OSError(f"{download.url} did not answer as HTTP says: {error!r}") from error
-    if stated.isdecimal() and size != int(stated):
-        raise OSError(f"{download.url} gave {size:,} of {int(stated):,} bytes")
-    if found.hexdigest() != download.sha256:
+    except ValueError as error:
         raise DataError(
-            f"{download.url} gave another file than the official one: its SHA-256 is"
-            f" {found.hexdigest()}, not {download.sha256}. Nothing of it was kept."
-        )
+            f"{download.url} gave another file than the official one, whose SHA-256 is"
+            f" {download.sha256}. Nothing of it was kept."
+        ) from error
 
 
 def fetch_all(downloads: Sequence[Download], folder: Path) -> None:

@@ -80,6 +80,11 @@ def places(home: Path, *names: str) -> list[Path]:
     ]
 
 
+def one_file(name: str) -> Callable[[Path], list[Path]]:
+    """The `files` of a set that is one file."""
+    return lambda home: places(home, name)[:1]
+
+
 def beside(home: Path, folder: Path, name: str) -> Path:
     """The folder `name` of a set that has several, of which `folder` is one: itself, one beside it,
     or else one that `places` finds.
@@ -99,6 +104,13 @@ def below(folder: Path, *endings: str) -> Iterator[Path]:
             yield path
 
 
+def in_part(lack: str, how_to_get: str) -> DataError:
+    """The error of a set that is there in part: where, what it lacks, and what to do."""
+    return DataError(
+        f"{lack}. Complete it, or take it away for another set to stand in. {how_to_get}"
+    )
+
+
 def whole(
     title: str, home: Path, names: Sequence[str], read: Callable[[Path], Found], how_to_get: str
 ) -> Found | None:
@@ -108,18 +120,17 @@ def whole(
     DataError for a part of it. None if no folder has anything. Raises DataError if one has
     something, and none has all, and for an archive that is not unpacked.
     """
-    advice = f"Complete it, or take it away for another set to stand in. {how_to_get}"
     refused: DataError | None = None
     for folder in places(home, *names):
         if folder.exists() and not any(below(folder)):
             continue
         try:
             if not folder.exists():
-                raise DataError(f"{folder} is a link to nothing. {advice}")
+                raise in_part(f"{folder} is a link to nothing", how_to_get)
             if found := read(folder):
                 return found
-            raise DataError(
-                f"{folder} has none of the files of {title} where they should be. {advice}"
+            raise in_part(
+                f"{folder} has none of the files of {title} where they should be", how_to_get
             )
         except DataError as error:
             refused = refused or error
@@ -145,11 +156,8 @@ def all_of(title: str, wanted: Iterable[Sequence[Path]], how_to_get: str) -> lis
     missing = [path for path in paths if not path.is_file()]
     if missing and (len(missing) < len(paths) or any(map(os.path.lexists, missing))):
         why = " (a link to nothing)" if missing[0].is_symlink() else ""
-        raise DataError(
-            f"{title}: {len(missing):,} of {len(paths):,} files are missing, the first is"
-            f" {missing[0]}{why}. Complete it, or take its folder away for another set to stand in."
-            f" {how_to_get}"
-        )
+        missed = f"{len(missing):,} of {len(paths):,} files are missing, the first is {missing[0]}"
+        raise in_part(f"{title}: {missed}{why}", how_to_get)
     return [] if missing else paths
 
 

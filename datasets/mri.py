@@ -120,7 +120,6 @@ def slices_source(
         load=load,
         about=True,
         stand_ins=stand_ins,
-        embedded=stand_ins[-1] if stand_ins else "",
         kind=kind,
         note=note,
     )

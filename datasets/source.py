@@ -89,13 +89,11 @@ class DataSource:
     download: Callable[[Path], None] | None = None
     """Fetch the official files into the data home, where the licence allows."""
     stand_ins: tuple[str, ...] = ()
-    """Names of other sources to use when this one is absent, best first."""
+    """Names of other sources to use when this one is absent, best first. The last needs no files,
+    and the smoke profile uses it."""
     reduced_from: str = ""
     """The set of which this one has every sample in the same order, with fewer pixels: no stand-in
     for it, but itself, where images are brought to no more pixels than it has."""
-    embedded: str = ""
-    """The stand-in that needs no files at all, for the smoke profile; empty if this source itself
-    needs none."""
     kind: str = REAL
     """`real`, `synthetic` for generated images, or `surrogate` for real ones that were changed to
     stand in for others."""
@@ -107,6 +105,11 @@ class DataSource:
     class_labels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """By split the class of every sample, where it is known without the files: what a plan takes,
     which otherwise has as many of each."""
+
+    @property
+    def embedded(self) -> str:
+        """The stand-in that needs no files at all; empty if this source itself needs none."""
+        return self.stand_ins[-1] if self.stand_ins else ""
 
 
 def whole_numbers(values: np.ndarray, what: object) -> np.ndarray:

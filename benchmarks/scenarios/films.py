@@ -11,9 +11,10 @@ from typing import Literal
 import numpy as np
 import torch
 
+from benchmarks.scenarios import sites as of_sites
 from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
 from benchmarks.scenarios.division import client_parts, limit
-from benchmarks.scenarios.samples import check_channels, identity, images_of
+from benchmarks.scenarios.samples import check_channels
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue, partitions
@@ -24,7 +25,6 @@ from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.multi_label import MultiLabel
-from federation.training.inputs import Normalisation
 from metrics.classification import UNKNOWN
 from results.files import digest
 from results.names import near
@@ -54,27 +54,12 @@ class FindingsSettings:
 
 
 @dataclass(frozen=True)
-class Site:
-    """One site's films as they are on disk: which findings each has, and whose film it is."""
+class Site(of_sites.Site):
+    """The films of a data set, and which findings each has."""
 
-    data: ResolvedData
     findings: tuple[str, ...]
     """Those that the table asks of this site."""
     uncertain: Policy
-    size: int
-    """Pixels of a side, as networks see them."""
-
-    def count(self, split: str) -> int:
-        """Films in a split; while planning, as many as the official set has."""
-        return (
-            len(catalogue.load(self.data.used)[split])
-            if self.data.digest
-            else catalogue.source(self.data.used).sizes[split]
-        )
-
-    def images(self, split: str, indices: np.ndarray, device: str) -> torch.Tensor:
-        """uint8 (n, c, size, size)."""
-        return images_of(self.data, split, indices, self.size, device)
 
     def targets(self, split: str, indices: np.ndarray) -> np.ndarray:
         """uint8 (n, findings): 1 present, 0 absent, 255 not known; while planning, one finding of
@@ -82,10 +67,11 @@ class Site:
 
         A finding that the data set has no labels of is not known of any film.
         """
-        if not self.data.digest:
+        held = self.stored(split)
+        if held is None:
             return np.eye(len(self.findings), dtype=np.uint8)[indices % len(self.findings)]
-        names = annotations_of(catalogue.source(self.data.used))["findings"].names
-        labels = annotated(catalogue.load(self.data.used)[split], "findings")[indices]
+        names = annotations_of(self.source)["findings"].names
+        labels = annotated(held, "findings")[indices]
         targets = np.full((len(indices), len(self.findings)), UNKNOWN, np.uint8)
         for column, finding in enumerate(self.findings):
             if finding in names:
@@ -99,24 +85,17 @@ class Site:
         """At which pixels each finding is, bool (n, findings, height, width) on the grid of the
         films as they are; None where that is not known, and while planning.
         """
-        entry = catalogue.source(self.data.used)
-        if not self.data.digest or "places" not in annotations_of(entry):
+        held, known = self.stored(split), annotations_of(self.source)
+        if held is None or "places" not in known:
             return None
-        names = annotations_of(entry)["findings"].names
-        places = annotated(catalogue.load(self.data.used)[split], "places")[indices]
+        names = known["findings"].names
+        places = annotated(held, "places")[indices]
         numbers = [1 + names.index(finding) for finding in self.findings]
         return np.stack([places == number for number in numbers], axis=1)
 
-    def patients(self, split: str) -> np.ndarray:
-        """A number per film (n,); while planning every film is another patient's."""
-        if not self.data.digest:
-            return np.arange(self.count(split))
-        films = catalogue.load(self.data.used)[split]
-        return np.arange(len(films)) if films.groups is None else films.groups
-
-    def identity(self, split: str, indices: np.ndarray) -> str:
-        """What identifies these films, with their labels, in stage keys."""
-        return identity(self.data, split, indices, self.size, self.findings, self.uncertain)
+    def about(self) -> tuple[object, ...]:
+        """Of the labels."""
+        return (self.findings, self.uncertain)
 
 
 def _uncertain(policy: Policy, finding: str) -> int:
@@ -144,7 +123,7 @@ def site_of(configuration: Configuration, data: ResolvedData) -> Site:
             raise DataError(
                 f"findings.{data.asked}: unknown finding {finding!r}; {near(finding, known.names)}"
             )
-    return Site(data, findings, settings.uncertain, configuration.data.image_size)
+    return Site(data, configuration.data.image_size, findings, settings.uncertain)
 
 
 def all_findings(sites: Sequence[Site]) -> tuple[str, ...]:
@@ -192,7 +171,8 @@ def divide_site(
 
     # Not of the site's own stream: sites that share patients, as stand-ins do, hold out the same.
     drawn = seeds.numpy("partition", "validation")
-    held, rest = partitions.split_groups(site.patients("train"), partition.validation_share, drawn)
+    patients = site.groups("train", site.samples("train"))
+    held, rest = partitions.split_groups(patients, partition.validation_share, drawn)
     pool = limit(rest, partition.pool_limit, rng("pool limit"))
     labels = partitions.one_positive(site.targets("train", pool) == 1, rng("positives"))
     dealt = client_parts(partition, clients, labels, rng)
@@ -202,7 +182,7 @@ def divide_site(
 def test_indices(partition: PartitionSettings, site: Site, seeds: Seeds) -> np.ndarray:
     """The test films of a site that count."""
     drawn = seeds.numpy("partition", site.data.asked, "test limit")
-    return limit(np.arange(site.count("test")), partition.test_limit, drawn)
+    return limit(site.samples("test"), partition.test_limit, drawn)
 
 
 def first_of_order(count: int, most: int, rng: np.random.Generator) -> np.ndarray:
@@ -271,11 +251,10 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
             places=torch.from_numpy(np.concatenate(places)).to(device) if whole else None,
         )
 
-    public = Site(data.public, (), "zeros", sites[0].size)
+    public = Site(data.public, sites[0].size, (), "zeros")
     drawn = seeds.numpy("partition", "public limit")
-    shown = first_of_order(public.count("train"), partition.public_limit, drawn)
+    shown = first_of_order(len(public.samples("train")), partition.public_limit, drawn)
     held = pooled("train", [division.validation for division in divisions])
-    source = catalogue.source(sites[0].data.used)
     return Parts(
         clients=[
             client
@@ -286,8 +265,8 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         test=pooled("test", [test_indices(partition, site, seeds) for site in sites]),
         validation=held if len(held.images) else None,
         task=MultiLabel(findings),
-        image_shape=(source.shape[0], sites[0].size, sites[0].size),
-        normalise=Normalisation(source.mean, source.std),
+        image_shape=(sites[0].source.shape[0], *[configuration.data.image_size] * 2),
+        normalise=sites[0].normalise,
     )
 
 
@@ -310,7 +289,7 @@ def _clients(
                 site.identity("train", indices),
                 site.data.used,
                 indices,
-                site.patients("train")[indices],
+                site.groups("train", indices),
                 MultiLabel(site.findings) if site.findings != findings else None,
             )
         )

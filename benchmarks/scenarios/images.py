@@ -11,15 +11,10 @@ import torch
 
 from benchmarks.scenarios.configuration import Configuration, PartitionSettings
 from benchmarks.scenarios.division import client_parts, limit
-from benchmarks.scenarios.samples import (
-    check_channels,
-    identity,
-    images_of,
-    official_labels,
-    targets_at,
-)
+from benchmarks.scenarios.samples import check_channels, official_labels
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
-from datasets import catalogue, partitions
+from benchmarks.scenarios.sites import Site
+from datasets import partitions
 from datasets.annotations import CLASS, annotations_of
 from datasets.catalogue import ResolvedData
 from federation.client import Shard
@@ -27,7 +22,6 @@ from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.tasks.targets import task_of
-from federation.training.inputs import Normalisation
 
 TASKS = ("classification", "segmentation")
 """Values of `data.task` that are this scenario's."""
@@ -161,26 +155,27 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     impossible partition.
     """
     _check(data)
-    private, public = data.private or data.target, data.public or data.target
-    labels, private_labels = official_labels(data.target), official_labels(private)
     partition, size = configuration.partition, configuration.data.image_size
+    target, private, public = (
+        Site(found, size)
+        for found in (data.target, data.private or data.target, data.public or data.target)
+    )
     division = divide(
         partition,
-        labels,
+        official_labels(target.data),
         seeds,
-        None if data.public is None else official_labels(public),
-        None if data.private is None else private_labels,
-        catalogue.source(private.used).classes,
+        None if data.public is None else official_labels(public.data),
+        None if data.private is None else official_labels(private.data),
+        private.source.classes,
         uses_public=configuration.public.name != "",
     )
-    source = catalogue.source(data.target.used)
     predicted = ANNOTATIONS[configuration.data.task]
 
     def labelled(split: str, indices: np.ndarray) -> LabelledSet:
         return LabelledSet(
-            images_of(data.target, split, indices, size, device),
-            targets_at(data.target, split, indices, predicted, size, device),
-            identity(data.target, split, indices, size, *_unless_class(predicted)),
+            target.images(split, indices, device),
+            target.annotation(split, indices, predicted, device),
+            target.identity(split, indices, *_unless_class(predicted)),
         )
 
     def held_by_server(indices: np.ndarray) -> LabelledSet | None:
@@ -188,43 +183,35 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
 
     split, shown = division.public_split, division.public
     return Parts(
-        clients=_clients(partition, data, division, private_labels["train"], size, device),
-        public=PublicData(
-            images_of(public, split, shown, size, device), identity(public, split, shown, size)
-        ),
+        clients=_clients(partition, private, division, data.private is not None, device),
+        public=PublicData(public.images(split, shown, device), public.identity(split, shown)),
         test=labelled("test", division.test),
         validation=held_by_server(division.validation),
         probe=held_by_server(division.probe),
-        task=task_of(annotations_of(source)[predicted]),
-        image_shape=(source.shape[0], size, size),
-        normalise=Normalisation(source.mean, source.std),
+        task=task_of(annotations_of(target.source)[predicted]),
+        image_shape=(target.source.shape[0], size, size),
+        normalise=target.normalise,
         oracle_labels=(
-            targets_at(public, split, shown, CLASS, size, device) if data.public is None else None
+            public.annotation(split, shown, CLASS, device) if data.public is None else None
         ),
     )
 
 
 def _clients(
-    partition: PartitionSettings,
-    data: DataSets,
-    division: Division,
-    labels: np.ndarray,
-    size: int,
-    device: str,
+    partition: PartitionSettings, site: Site, division: Division, own: bool, device: str
 ) -> list[ClientPart]:
-    """What each client holds; `labels` are those of the training split that its samples are of."""
-    resolved = data.private or data.target
-    source = catalogue.source(resolved.used)
+    """What each client holds of a site's training samples; whether each has a task of its `own`."""
+    labels = site.labels("train")
     held = np.unique(np.concatenate(division.clients))  # what any client holds, once
-    pool = images_of(resolved, "train", held, size, device)
+    pool = site.images("train", held, device)
     pool_targets = functools.cache(  # one copy for all clients
-        lambda annotation: targets_at(resolved, "train", held, annotation, size, device)
+        lambda annotation: site.annotation("train", held, annotation, device)
     )
     teachers = partition.teachers.split("+")
     clients = []
     for index, indices in enumerate(division.clients):
         annotation = teachers[index % len(teachers)]
-        task = task_of(annotations_of(source)[annotation])
+        task = task_of(annotations_of(site.source)[annotation])
         targets, first, about = pool_targets(annotation), 0, _unless_class(annotation)
         if division.groups:
             group = division.groups[index]
@@ -236,27 +223,21 @@ def _clients(
             numbers = np.bincount(labels[indices] - first, minlength=task.outputs)
             counts = tuple(int(n) for n in numbers)
         positions = torch.from_numpy(np.searchsorted(held, indices)).to(device)
-        other = data.private is not None
+        stored = site.stored("train")
+        grouped = stored is not None and stored.groups is not None
         clients.append(
             ClientPart(
                 Shard(pool, targets, positions),
                 counts,
-                identity(resolved, "train", indices, size, *about),
-                resolved.used,
+                site.identity("train", indices, *about),
+                site.data.used,
                 indices,
-                _groups(resolved, indices),
-                task if other else None,
-                Normalisation(source.mean, source.std) if other else None,
+                site.groups("train", indices) if grouped else None,
+                task if own else None,
+                site.normalise if own else None,
             )
         )
     return clients
-
-
-def _groups(data: ResolvedData, indices: np.ndarray) -> np.ndarray | None:
-    """Whose each of these training samples is; None where no sample has a group, and while
-    planning."""
-    groups = catalogue.load(data.used)["train"].groups if data.digest else None
-    return None if groups is None else groups[indices]
 
 
 def _unless_class(annotation: str) -> tuple[str, ...]:

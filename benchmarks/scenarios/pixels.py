@@ -5,36 +5,28 @@ training and seen through windows in tests, or resized.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
+from benchmarks.scenarios import sites as of_sites
 from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
 from benchmarks.scenarios.division import limit
-from benchmarks.scenarios.samples import (
-    check_channels,
-    identity,
-    images_of,
-    names_of,
-    official_labels,
-    targets_at,
-)
-from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from benchmarks.scenarios.samples import check_channels, names_of
+from benchmarks.scenarios.scenario import DataSets, Parts
+from benchmarks.scenarios.sites import named, together
 from datasets import catalogue, partitions
 from datasets.annotations import INSTANCES, Annotation, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.base import Task
 from federation.tasks.nuclei import Distance, Nuclei
 from federation.tasks.regions import BRATS, TUMOUR, Regions
-from federation.training.inputs import Normalisation
 from federation.windows import Window, patches
 from metrics.masks import Reading
-from results.files import digest
 from results.names import near
 from results.numbers import Share
 
@@ -90,15 +82,14 @@ class PixelSettings:
 
 
 @dataclass(frozen=True)
-class Site:
-    """What one site holds: the samples of a data set, or those of one of its classes."""
+class Site(of_sites.Site):
+    """The samples of a data set, or those of one of its classes."""
 
-    name: str
-    data: ResolvedData
-    annotation: str
-    how: PixelSettings
     size: tuple[int, ...]
-    """Sides in pixels, as networks see samples."""
+    name: str
+    task: str
+    """The annotation that is learnt."""
+    how: PixelSettings
     label: int | None = None
     """The class of the samples; None for all."""
 
@@ -107,60 +98,52 @@ class Site:
         """How networks see whole samples, where training cuts them."""
         return Window(self.size, self.how.overlap) if self.how.cut else None
 
+    @property
+    def whole(self) -> of_sites.Site:
+        """The same samples, uncut where training cuts them."""
+        return of_sites.Site(self.data, self.source.shape[1:] if self.how.cut else self.size)
+
     def samples(self, split: str) -> np.ndarray:
         """Indices of the site's samples in a split."""
-        labels = official_labels(self.data)[split]
-        chosen = np.arange(len(labels))
+        chosen = super().samples(split)
         if self.label is not None:
-            chosen = chosen[labels == self.label]
+            chosen = chosen[self.labels(split) == self.label]
         if self.how.least and self.data.digest:
             chosen = chosen[self.sizes(split, chosen) >= self.how.least]
         return chosen
 
-    def groups(self, split: str, indices: np.ndarray) -> np.ndarray:
-        """Whose each sample is, (n,); while planning each of its own."""
-        held = catalogue.load(self.data.used)[split].groups if self.data.digest else None
-        return indices if held is None else held[indices]
-
     def sizes(self, split: str, indices: np.ndarray) -> np.ndarray:
         """Labelled pixels of each sample, (n,); while planning 0."""
-        if not self.data.digest:
+        held = self.stored(split)
+        if held is None:
             return np.zeros(len(indices), np.int64)
-        values = annotated(catalogue.load(self.data.used)[split], self.annotation)[indices]
+        values = annotated(held, self.task)[indices]
         return np.count_nonzero(values.reshape(len(values), -1), axis=1)
 
-    def _sides(self) -> tuple[int, ...]:
-        return catalogue.source(self.data.used).shape[1:] if self.how.cut else self.size
-
-    def whole(self, split: str, indices: np.ndarray, device: str) -> LabelledSet:
+    def tests(self, split: str, indices: np.ndarray, device: str) -> LabelledSet:
         """Samples with targets for tests, with a window where training cuts them."""
-        groups = torch.from_numpy(self.groups(split, indices)).to(device)
         return LabelledSet(
-            images_of(self.data, split, indices, self._sides(), device),
-            targets_at(self.data, split, indices, self.annotation, self._sides(), device),
+            self.whole.images(split, indices, device),
+            self.whole.annotation(split, indices, self.task, device),
             self.identity(split, indices),
-            groups,
+            torch.from_numpy(self.groups(split, indices)).to(device),
             self.window,
         )
 
-    def parts(
+    def pairs(
         self, split: str, indices: np.ndarray, device: str
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Samples (n, c, *size) and targets (n, *size) for training, cut where that is asked
-        for.
-        """
-        images = images_of(self.data, split, indices, self._sides(), device)
-        targets = targets_at(self.data, split, indices, self.annotation, self._sides(), device)
+        """Samples (n, c, *size) and targets (n, *size), cut where that is asked for."""
+        images = self.whole.images(split, indices, device)
+        targets = self.whole.annotation(split, indices, self.task, device)
         if not self.how.cut:
             return images, targets
-        return patches(images, self.size, self.how.patches), patches(
-            targets[:, None], self.size, self.how.patches
-        )[:, 0]
+        cut = patches(targets[:, None], self.size, self.how.patches)[:, 0]
+        return patches(images, self.size, self.how.patches), cut
 
-    def identity(self, split: str, indices: np.ndarray) -> str:
-        """What identifies these samples, with their targets, in stage keys."""
-        about = (self.annotation, self.how.cut, self.how.patches, self.how.overlap)
-        return identity(self.data, split, indices, self.size, *about)
+    def about(self) -> tuple[object, ...]:
+        """Of the targets, and of how samples are cut."""
+        return (self.task, self.how.cut, self.how.patches, self.how.overlap)
 
 
 def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
@@ -176,7 +159,7 @@ def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> d
     dims = len(catalogue.source(by_name[names[0]].used).shape) - 1
     size = (configuration.data.depth or side, side, side)[-dims:]
     if not how.labels:
-        sites = [Site(called.get(n, n), by_name[n], annotation, how, size) for n in names]
+        sites = [Site(by_name[n], size, called.get(n, n), annotation, how) for n in names]
         return {site.name: site for site in sites}
     [data] = (by_name[name] for name in names)
     known = catalogue.source(data.used).class_names
@@ -184,19 +167,9 @@ def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> d
         if label not in known:
             raise DataError(f"pixels.labels: unknown class {label!r}; {near(label, known)}")
     return {
-        label: Site(label, data, annotation, how, size, known.index(label))
+        label: Site(data, size, label, annotation, how, known.index(label))
         for label in how.labels.split("+")
     }
-
-
-def training_sites(configuration: Configuration, sites: Mapping[str, Site]) -> list[Site]:
-    """Those that `data.train` names, all where it names none. Raises DataError for another."""
-    wanted = str(configuration.data.train)
-    names = list(sites) if wanted in ("", "all") else wanted.split(",")
-    for name in names:
-        if name not in sites:
-            raise DataError(f"data.train: unknown site {name!r}; {near(name, sites)}")
-    return [sites[name] for name in names]
 
 
 def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
@@ -208,17 +181,15 @@ def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dic
     how = read_section(configuration.others, "pixels", PixelSettings)
     if how.labels and not how.test:
         return {}
-    wanted = list(sites) if how.test in ("", AVERAGE) else [how.test]
-    for name in wanted:
-        if name not in sites:
-            raise DataError(f"pixels.test: unknown site {name!r}; {near(name, sites)}")
-        if not len(sites[name].samples("test")):
+    asked = named(sites, "" if how.test == AVERAGE else how.test, "pixels.test")
+    for name, site in asked.items():
+        if not len(site.samples("test")):
             some = ", ".join(n for n, site in sites.items() if len(site.samples("test")))
             raise DataError(
                 f"pixels.test: {name} has no test samples, or none with as many labelled pixels as"
                 f" pixels.least ({how.least}) asks for; with some: {', '.join(some) or 'none'}"
             )
-    return {name: sites[name] for name in wanted}
+    return asked
 
 
 def test_sets(
@@ -233,13 +204,13 @@ def test_sets(
         every = sites_of(configuration, sources)
         first, *_ = every.values()
         return {first.data.asked: _of_all_classes(every, device)}
-    return {name: site.whole("test", site.samples("test"), device) for name, site in sites.items()}
+    return {name: site.tests("test", site.samples("test"), device) for name, site in sites.items()}
 
 
 def _of_all_classes(sites: Mapping[str, Site], device: str) -> LabelledSet:
     first, *_ = sites.values()
     every = np.sort(np.concatenate([site.samples("test") for site in sites.values()]))
-    return first.whole("test", every, device)
+    return first.tests("test", every, device)
 
 
 def divide(
@@ -270,7 +241,7 @@ def divide(
         groups, sizes = site.groups("train", held), site.sizes("train", held)
         shares = partitions.by_size(groups, sizes, partition.clients)
     elif partition.kind == "by-class":
-        labels = official_labels(site.data)["train"][held]
+        labels = site.labels("train")[held]
         shares = partitions.by_site(site.groups("train", held), labels, partition.clients)
     else:
         raise partitions.PartitionError(
@@ -287,61 +258,47 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     """
     partition = configuration.partition
     sites = sites_of(configuration, (data.target, *data.others))
-    held = divide(partition, training_sites(configuration, sites), seeds)
+    training = named(sites, str(configuration.data.train), "data.train")
+    held = divide(partition, [*training.values()], seeds)
     clients, validation = [], []
     for number, (site, indices) in enumerate(held):
         drawn = seeds.numpy("partition", "validation", number)
         groups = site.groups("train", indices)
         kept, rest = partitions.split_groups(groups, partition.validation_share, drawn)
         validation.append((site, indices[kept]))
-        images, targets = site.parts("train", indices[rest], device)
-        about, each = site.identity("train", indices[rest]), len(images) // max(1, len(rest))
-        records, whose = (np.tile(of, each) for of in (indices[rest], groups[rest]))
-        shard = Shard(images, targets)
-        clients.append(ClientPart(shard, (), about, site.data.used, records, whose))
+        clients.append(site.client(indices[rest], device))
     site = held[0][0]
-    source = catalogue.source(site.data.used)
     (_, first), *others = sites.items()
     if first.how.labels:
         test, further = _of_all_classes(sites, device), {}
     else:
-        test = first.whole("test", first.samples("test"), device)
+        test = first.tests("test", first.samples("test"), device)
         with_some = {name: s for name, s in others if len(s.samples("test"))}
-        further = {n: s.whole("test", s.samples("test"), device) for n, s in with_some.items()}
+        further = {n: s.tests("test", s.samples("test"), device) for n, s in with_some.items()}
     return Parts(
         clients=clients,
         public=_public(configuration, data, site, device),
         test=test,
         further_tests=further,
-        validation=_pooled(validation, device) if partition.validation_share else None,
-        task=site.how.task(annotations_of(source)[site.annotation]),
-        image_shape=(source.shape[0], *site.size),
-        normalise=Normalisation(source.mean, source.std),
+        validation=together(validation, "train", device, False)
+        if partition.validation_share
+        else None,
+        task=site.how.task(annotations_of(site.source)[site.task]),
+        image_shape=(site.source.shape[0], *site.size),
+        normalise=site.normalise,
     )
-
-
-def _pooled(held: Sequence[tuple[Site, np.ndarray]], device: str) -> LabelledSet:
-    """What the server holds of every client's, as training samples are."""
-    pairs = [site.parts("train", indices, device) for site, indices in held]
-    images, targets = (torch.cat(maps) for maps in zip(*pairs, strict=True))
-    about = digest([site.identity("train", indices) for site, indices in held])
-    return LabelledSet(images, targets, about, torch.arange(len(images), device=device))
 
 
 def _public(configuration: Configuration, data: DataSets, site: Site, device: str) -> PublicData:
     """Public samples of another data set, or none."""
     if data.public is None:
-        channels = catalogue.source(site.data.used).shape[0]
-        return PublicData(
-            torch.empty(0, channels, *site.size, dtype=torch.uint8, device=device), ""
-        )
+        shape = (site.source.shape[0], *site.size)
+        return PublicData(torch.empty(0, *shape, dtype=torch.uint8, device=device), "")
     check_channels(site.data, data.public, "public")
-    partition = configuration.partition
-    public = Site("public", data.public, site.annotation, site.how, site.size)
-    split = partition.public_split or "train"
-    shown = np.arange(len(official_labels(data.public)[split]))[: partition.public_limit or None]
+    public = replace(site, data=data.public, label=None, how=replace(site.how, least=0))
+    split, shown = public.shown(configuration.partition)
     return PublicData(
-        images_of(data.public, split, shown, public._sides(), device),
+        public.whole.images(split, shown, device),
         public.identity(split, shown),
         site.window,
         site.how.patches,

@@ -1,32 +1,107 @@
-"""Slices of magnetic resonance images that are reconstructed from undersampled k-space: a data set
-is a site, and its subjects are a client's.
+"""Reconstruction of slices at several sites from undersampled k-space (FedAD, section 4.3): a data
+set is a site, and its subjects are a client's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import torch
 
+from benchmarks.scenarios import sites as of_sites
 from benchmarks.scenarios.configuration import Configuration, read_section
 from benchmarks.scenarios.division import limit
 from benchmarks.scenarios.samples import check_channels, names_of
-from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
-from benchmarks.scenarios.undersampled import Site, SliceSettings
-from datasets import catalogue, partitions
+from benchmarks.scenarios.scenario import DataSets, Parts
+from benchmarks.scenarios.sites import named, together
+from datasets import partitions
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
+from federation.tasks.kspace import limits, random_columns, zero_filled
 from federation.tasks.reconstruction import Reconstruction
-from federation.training.inputs import Normalisation
+from federation.training.inputs import Normalisation, unit_range
 from results.files import digest
-from results.names import near
+from results.numbers import MOST, Bounds, Share
 
 TASKS = ("reconstruction",)
 """Values of `data.task` that are this scenario's."""
+PART = 500
+"""Slices that are transformed at a time."""
+
+
+@dataclass(frozen=True)
+class SliceSettings:
+    """`slices.*`: what sites are called, whose test subjects count, what is measured of them."""
+
+    called: str = ""
+    """What a table's columns call a data set: `ixi-t1=i`."""
+    test: str = ""
+    """The sites on whose test subjects, all together, a cell is measured: `b,f`; empty for all."""
+    acceleration: Annotated[float, Bounds(1, MOST)] = 4.0
+    """Columns for each one that is measured (FedAD, section 4.3.2)."""
+    centre: Share = 0.08
+    """Share of the columns, in the middle, that are measured always."""
+    clamp: float = 0.0
+    """Standard deviations of a zero-filled slice from its mean within which it is kept, and the
+    truth with it; 0 for no limit."""
+
+
+@dataclass(frozen=True)
+class Site(of_sites.Site):
+    """The subjects of a data set, and what undersampling leaves of their slices."""
+
+    size: int
+    how: SliceSettings
+
+    def groups(self, split: str, indices: np.ndarray) -> np.ndarray:
+        """Whose each slice is, one subject's after another's; while planning each of its own."""
+        held = self.stored(split)
+        if held is not None and held.groups is None:
+            raise DataError(f"{self.data.used} does not say whose its slices are")
+        return super().groups(split, indices)
+
+    def columns(self, split: str, indices: np.ndarray) -> torch.Tensor:
+        """Which columns are measured of each slice, bool (n, 1, 1, side): in tests the same of all
+        slices of a subject, as FL-MRCM's code seeds by file, in training of each its own. No seed
+        of a run moves them.
+        """
+        names = self.groups(split, indices) if split == "test" else indices
+        drawn = {}
+        for name in set(names.tolist()):
+            seed = int(digest([self.data.asked, split, name])[:16], 16)
+            drawn[name] = np.random.default_rng(seed).random(self.size)
+        draws = np.array([drawn[name] for name in names.tolist()]).reshape(-1, 1, 1, self.size)
+        return random_columns(torch.from_numpy(draws), self.how.acceleration, self.how.centre)
+
+    def pairs(
+        self, split: str, indices: np.ndarray, device: str
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Zero-filled slices and fully sampled ones, both float32 (n, 1, side, side)."""
+        stored = self.images(split, indices, device)
+        seen, truths = self._zero_filled(stored, split, indices), unit_range(stored)
+        if not self.how.clamp:
+            return seen, truths
+        bounds = limits(seen, self.how.clamp)
+        return seen.clamp(*bounds), truths.clamp(*bounds)
+
+    def _zero_filled(self, stored: torch.Tensor, split: str, indices: np.ndarray) -> torch.Tensor:
+        seen = torch.empty(stored.shape, dtype=torch.float32, device=stored.device)
+        if not stored.is_meta:
+            columns = self.columns(split, indices).to(stored.device)
+            parts = (tensor.split(PART) for tensor in (seen, stored, columns))
+            for part, slices, measured in zip(*parts, strict=True):
+                part.copy_(zero_filled(unit_range(slices), measured))
+        return seen
+
+    def about(self) -> tuple[object, ...]:
+        """Of the slices, and of what is measured of them."""
+        clamp = (self.how.clamp,) if self.how.clamp else ()
+        return (self.data.asked, self.how.acceleration, self.how.centre, *clamp)
 
 
 def sites_of(
@@ -38,21 +113,17 @@ def sites_of(
     how = read_section(configuration.others, "slices", SliceSettings)
     called = names_of(how.called)
     side = configuration.data.image_size
-    known = {called.get(data.asked, data.asked): Site(data, how, side) for data in sources}
+    known = {called.get(data.asked, data.asked): Site(data, side, how) for data in sources}
     if len(known) < len(sources):
         raise DataError(f"slices.called: {how.called!r} gives two data sets one name")
     for name, site in known.items():
-        source = catalogue.source(site.data.used)
-        if source.shape[0] != 1 or len(source.shape) != 3:
+        shape = site.source.shape
+        if shape[0] != 1 or len(shape) != 3:
             raise DataError(
-                f"{name}: {source.title} has samples of {source.shape}, and reconstruction is of"
+                f"{name}: {site.source.title} has samples of {shape}, and reconstruction is of"
                 " slices with one channel"
             )
-    wanted = [*known] if names in ("", "all") else names.split(",")
-    for name in wanted:
-        if name not in known:
-            raise DataError(f"{setting}: unknown site {name!r}; {near(name, known)}")
-    return {name: known[name] for name in wanted}
+    return named(known, names, setting)
 
 
 def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
@@ -71,21 +142,8 @@ def test_sets(
     return {",".join(sites): _subjects([*sites.values()], device)}
 
 
-def _together(held: Sequence[tuple[Site, np.ndarray]], split: str, device: str) -> LabelledSet:
-    """Slices of several sites; a group is a subject of one."""
-    parts, first = [], 0
-    for site, shown in held:
-        subjects = np.unique(site.subjects(split)[shown], return_inverse=True)[1] + first
-        parts.append((*site.pairs(split, shown, device), torch.from_numpy(subjects).to(device)))
-        first = int(subjects.max(initial=first - 1)) + 1
-    images, truth, groups = (torch.cat(maps) for maps in zip(*parts, strict=True))
-    about = digest([site.identity(split, shown) for site, shown in held])
-    return LabelledSet(images, truth, about, groups)
-
-
 def _subjects(sites: Sequence[Site], device: str) -> LabelledSet:
-    every = [(site, np.arange(len(site.subjects("test")))) for site in sites]
-    return _together(every, "test", device)
+    return together([(site, site.samples("test")) for site in sites], "test", device)
 
 
 def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: str) -> Parts:
@@ -102,25 +160,22 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         )
     clients, validation = [], []
     for name, site in sites.items():
-        rest = np.arange(len(site.subjects("train")))
-        rest = limit(rest, partition.pool_limit, seeds.numpy("partition", name, "pool limit"))
+        drawn = seeds.numpy("partition", name, "pool limit")
+        pool = limit(site.samples("train"), partition.pool_limit, drawn)
         drawn = seeds.numpy("partition", name, "validation")
-        subjects = site.subjects("train")[rest]
-        kept, held = partitions.split_groups(subjects, partition.validation_share, drawn)
-        shard = Shard(*site.pairs("train", rest[held], device))
-        about, whose = site.identity("train", rest[held]), subjects[held]
-        clients.append(ClientPart(shard, (), about, site.data.used, rest[held], whose))
-        validation.append((site, rest[kept]))
+        groups = site.groups("train", pool)
+        kept, rest = partitions.split_groups(groups, partition.validation_share, drawn)
+        clients.append(site.client(pool[rest], device))
+        validation.append((site, pool[kept]))
     (_, first), *further = sites_of(configuration, sources, "", "").items()
-    channels = catalogue.source(first.data.used).shape[0]
     return Parts(
         clients=clients,
         public=_public(configuration, data, first, device),
         test=_subjects([first], device),
         further_tests={name: _subjects([site], device) for name, site in further},
-        validation=_together(validation, "train", device) if partition.validation_share else None,
+        validation=together(validation, "train", device) if partition.validation_share else None,
         task=Reconstruction(acceleration=first.how.acceleration, centre=first.how.centre),
-        image_shape=(channels, first.side, first.side),
+        image_shape=(1, configuration.data.image_size, configuration.data.image_size),
         normalise=Normalisation((0.0,), (1.0,)),
     )
 
@@ -128,11 +183,11 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
 def _public(configuration: Configuration, data: DataSets, site: Site, device: str) -> PublicData:
     """Undersampled slices of another data set, or none."""
     if data.public is None:
-        return PublicData(torch.empty(0, 1, site.side, site.side, device=device), "")
+        side = configuration.data.image_size
+        return PublicData(torch.empty(0, 1, side, side, device=device), "")
     check_channels(site.data, data.public, "public")
-    sources = (data.target, *data.others)
-    if data.public.used in {source.used for source in sources}:
+    if data.public.used in {source.used for source in (data.target, *data.others)}:
         raise DataError(f"{data.public.used} is a site's own, and cannot be the public data too")
-    public = Site(data.public, site.how, site.side)
-    shown = np.arange(len(public.subjects("train")))[: configuration.partition.public_limit or None]
-    return PublicData(public.zero_filled("train", shown, device), public.identity("train", shown))
+    public = replace(site, data=data.public)
+    split, shown = public.shown(configuration.partition)
+    return PublicData(public.pairs(split, shown, device)[0], public.identity(split, shown))

@@ -1,5 +1,6 @@
 """The small federations on which the contract judges methods, of data that come with the suite:
-real digits, and generated rooms for methods of dense tasks; and the methods as they run there.
+real digits, and generated scenes or slices for methods of such tasks; and the methods as they run
+there.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ DENSE: Mapping[str, Scalar] = {
     "partition.teachers": "segment_semantic",
     "augmentation.rotation": 0,
 }
-"""Two clients with some 45 generated rooms of 16 x 16 pixels each, whose every pixel is wall, floor
-or one of six solids; a fit takes a few seconds."""
+"""Two clients with some 45 generated scenes of 16 x 16 pixels each, whose every pixel is wall,
+floor or one of six kinds of blob; a fit takes a few seconds."""
 
 SITES: Mapping[str, Scalar] = {
     **CONFIG,

@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import Spelling, beside, listed, read_table, unrepeated, whole
+from datasets.folders import Spelling, beside, in_part, listed, read_table, unrepeated, whole
 from datasets.nifti import read_volume
 from datasets.source import DataError, Split, whole_numbers
 
@@ -94,10 +94,7 @@ def _cases(folder: Path, count: int, how: str) -> list[Path]:
     there = [path for path in listed(folder) if path.name.lower().startswith("brats")]
     there = [path for path in there if path.is_dir()]
     if there and len(there) != count:
-        raise DataError(
-            f"{folder} has {len(there)} of {count} cases. Complete it, or take it away for another"
-            f" set to stand in. {how}"
-        )
+        raise in_part(f"{folder} has {len(there)} of {count} cases", how)
     return there
 
 
@@ -356,7 +353,6 @@ def _source(
         load=load,
         about=slices,
         stand_ins=stand_ins,
-        embedded=stand_ins[-1],
         note=note,
         annotations={"tumour": whole if slices else parts},
     )

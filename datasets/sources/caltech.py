@@ -7,10 +7,8 @@ digest of content.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from datasets.folders import places
-from datasets.source import DataSource, Split, read_npz
+from datasets.folders import one_file
+from datasets.source import DataSource, read_npz
 
 _HOW = (
     "Unpack the official Caltech-101 (https://doi.org/10.22002/D1.20086), leave out"
@@ -21,13 +19,7 @@ _HOW = (
 )
 
 
-def _files(home: Path) -> list[Path]:
-    return places(home, "caltech100_32.npz")[:1]
-
-
-def _load(home: Path) -> dict[str, Split]:
-    return read_npz(_files(home)[0], _HOW)
-
+_files = one_file("caltech100_32.npz")
 
 SOURCES = [
     DataSource(
@@ -44,9 +36,8 @@ SOURCES = [
         ),
         how_to_get=_HOW,
         files=_files,
-        load=_load,
+        load=lambda home: read_npz(_files(home)[0], _HOW),
         stand_ins=("shapes-100",),
-        embedded="shapes-100",
         note="100 uneven object classes of Caltech-101 at 32 x 32 pixels",
     )
 ]

@@ -163,7 +163,6 @@ def _source(
         files=of.files if stand_in else lambda home: [],
         load=load,
         stand_ins=(stand_in,) if stand_in else (),
-        embedded=stand_in,
         kind=SYNTHETIC,
         note=f"a synthetic composition of {of.title}, real digits",
         annotations={

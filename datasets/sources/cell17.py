@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import all_of, listed, whole
+from datasets.folders import all_of, in_part, listed, whole
 from datasets.nuclei import NUCLEI, TCGA_MEAN, TCGA_STD, read_all
-from datasets.source import DataError, Split
+from datasets.source import Split
 
 SIDES = (600, 600)
 COUNT = 32
@@ -49,10 +49,7 @@ def _files(home: Path) -> list[Path]:
         wanted = {folder / split: _wanted(folder / split) for split in ("train", "test")}
         for place, there in wanted.items():
             if len(there) != 2 * COUNT:
-                raise DataError(
-                    f"{place} has {len(there) // 2} of {COUNT} images. Complete it, or take"
-                    f" {folder} away for another set to stand in. {_HOW}"
-                )
+                raise in_part(f"{place} has {len(there) // 2} of {COUNT} images", _HOW)
         return all_of("Cell17", [names for there in wanted.values() for names in there], _HOW)
 
     return whole("Cell17", home, ["cpm17"], read, _HOW) or []
@@ -90,7 +87,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("dsb2018-stain", "phantom-nuclei-third"),
-        embedded="phantom-nuclei-third",
         note="smaller images are filled up to 600 x 600 pixels with white",
         annotations=NUCLEI,
     )

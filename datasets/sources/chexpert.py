@@ -129,7 +129,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("nih-cxr14-sample-ap", "phantom-films-shifted"),
-        embedded="phantom-films-shifted",
         note=(
             "frontal and lateral films; the test split is the official valid set (assumed);"
             f" 223,648 films of {FULL} x {FULL} bytes are 59 GB of memory"

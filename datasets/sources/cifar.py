@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
-from datasets.folders import all_of, places, whole
+from datasets.folders import all_of, one_file, places, whole
 from datasets.source import DataError, DataSource, Split, read_npz, whole_numbers
 
 SIZES = {"train": 50_000, "test": 10_000}
@@ -132,8 +132,7 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         ) from error
 
 
-def _reduced_files(home: Path) -> list[Path]:
-    return places(home, REDUCED)[:1]
+_reduced_files = one_file(REDUCED)
 
 
 def _source(
@@ -188,7 +187,6 @@ def _source(
         load=load,
         download=lambda home: fetch_all([packed], home),
         stand_ins=stand_ins,
-        embedded=stand_ins[-1],
     )
 
 
@@ -231,6 +229,5 @@ SOURCES = [
         load=lambda home: read_npz(_reduced_files(home)[0], HOW_16),
         stand_ins=("shapes-100",),
         reduced_from="cifar100",
-        embedded="shapes-100",
     ),
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import listed, whole
+from datasets.folders import in_part, listed, whole
 from datasets.pictures import read_rgb
 from datasets.source import DataError, DataSource, Split, to_nchw
 from datasets.sources import cifar
@@ -44,10 +44,7 @@ def _splits(home: Path) -> dict[str, list[list[Path]]]:
             return {}
         for place, count in counts.items():
             if count != EACH:
-                raise DataError(
-                    f"{folder / place} has {count:,} of {EACH:,} images. Complete it, or take"
-                    f" {folder} away for another set to stand in. {_HOW}"
-                )
+                raise in_part(f"{folder / place} has {count:,} of {EACH:,} images", _HOW)
         return found
 
     return whole("CINIC-10", home, ["CINIC-10"], read, _HOW) or {}
@@ -98,7 +95,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("cinic10-cifar", "shapes-shifted"),
-        embedded="shapes-shifted",
     ),
     DataSource(
         name="cinic10-cifar",
@@ -112,7 +108,7 @@ SOURCES = [
         how_to_get=cifar.SOURCES[0].how_to_get,
         files=cifar.SOURCES[0].files,
         load=_cifar_halves,
-        embedded="shapes-shifted",
+        stand_ins=("shapes-shifted",),
         note="CIFAR-10's training images halved into pool and public set; no ImageNet images",
     ),
 ]

@@ -122,7 +122,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("phantom-nuclei-third",),
-        embedded="phantom-nuclei-third",
         note=(
             "purple-stained tissue at another magnification than Cell17's, of one source, in a"
             " split by larger image of this suite's own"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import Spelling, held_out, listed, whole
+from datasets.folders import Spelling, held_out, in_part, listed, whole
 from datasets.mri import slices_source, splits_of
 from datasets.source import DataError, Split
 from results.zips import MOST_PACKED
@@ -38,10 +38,7 @@ def _files(modality: str, home: Path) -> list[Path]:
     def scans(folder: Path) -> list[Path]:
         for name in FOLDERS:
             if Spelling().find(folder / name) is None:
-                raise DataError(
-                    f"{folder} lacks {name}. Complete it, or take it away for another set to stand"
-                    f" in. {_HOW}"
-                )
+                raise in_part(f"{folder} lacks {name}", _HOW)
         paths = [path for name in FOLDERS for path in listed(folder / name, ".h5", ".hdf5")]
         return sorted(paths, key=lambda path: path.name)
 

@@ -1,8 +1,6 @@
-"""Images of a hundred classes in grey, of 16 x 16 pixels: public sets of another domain for target
-tasks in grey.
+"""CIFAR-100 in grey, of 16 x 16 pixels: a public set of another domain for target tasks in grey.
 
-`cifar100-grey` is CIFAR-100, every pixel the mean of 2 x 2 where the files have 32 x 32, and then
-its luminance; `shapes-100-grey`, which stands in for it, that of the hundred generated classes.
+Every pixel is the mean of 2 x 2 where the files have 32 x 32, and then its luminance.
 """
 
 from __future__ import annotations
@@ -11,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.source import SYNTHETIC, DataSource, Split
-from datasets.sources import cifar, shapes
+from datasets.source import DataSource, Split
+from datasets.sources import cifar
 
 SIDE = 16
 LUMINANCE = (299, 587, 114)
 """Thousandths of red, green and blue (ITU-R BT.601)."""
 _WHOLE, _REDUCED = (entry for entry in cifar.SOURCES if entry.classes == 100)
-_SHAPES = next(entry for entry in shapes.SOURCES if entry.name == "shapes-100")
 
 
 def luminance(images: np.ndarray) -> np.ndarray:
@@ -67,22 +64,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("shapes-100-grey",),
-        embedded="shapes-100-grey",
         note="the luminance of CIFAR-100 at 16 x 16 pixels",
-    ),
-    DataSource(
-        name="shapes-100-grey",
-        title="generated shapes, 100 classes, in grey",
-        classes=100,
-        shape=(1, SIDE, SIDE),
-        sizes=_SHAPES.sizes,
-        mean=(0.28,),
-        std=(0.16,),
-        licence=_SHAPES.licence,
-        how_to_get=_SHAPES.how_to_get,
-        files=lambda home: [],
-        load=lambda home: _in_grey(_SHAPES.load(home)),
-        kind=SYNTHETIC,
-        note="the luminance of drawn figures in ten hues",
     ),
 ]

@@ -153,7 +153,6 @@ def data_source(train: int = 1_281_167, test: int = 50_000) -> DataSource:
         files=_files,
         load=load,
         stand_ins=("cifar100", "cifar100-16", "caltech100", "shapes-100-shifted"),
-        embedded="shapes-100-shifted",
     )
 
 

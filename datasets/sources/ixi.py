@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import hashed, held_out, listed, places, whole
+from datasets.folders import hashed, held_out, in_part, listed, one_file, whole
 from datasets.mri import fitted, slices_source, splits_of
 from datasets.nifti import read_volume
 from datasets.npz import read_arrays
@@ -48,10 +48,7 @@ def _volumes(modality: str, home: Path) -> list[Path]:
         ]
         paths = [*{path.name.partition(".")[0]: path for path in found}.values()]  # one is enough
         if paths and len(paths) < wanted - 5:  # as downloaded there are 581 and 578
-            raise DataError(
-                f"{folder} has {len(paths)} of {wanted} subjects. Complete it, or take it away for"
-                f" another set to stand in. {_HOW}"
-            )
+            raise in_part(f"{folder} has {len(paths)} of {wanted} subjects", _HOW)
         return paths[:wanted]
 
     return whole("IXI", home, [f"IXI-{modality.upper()}"], subjects, _HOW) or []
@@ -77,10 +74,7 @@ def _load(modality: str, home: Path) -> dict[str, Split]:
     return splits_of({s: [paths[name] for name in names] for s, names in parts.items()}, slices_of)
 
 
-def _file_hh(home: Path) -> list[Path]:
-    return places(home, "ixi_hh.npz")[:1]
-
-
+_file_hh = one_file("ixi_hh.npz")
 _ARRAYS_HH = {"slices_t1": "uint8 (143, 6, 96, 80)", "subject": "a name or number (143,)"}
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import held_out, places
+from datasets.folders import held_out, one_file
 from datasets.npz import read_arrays
 from datasets.source import SURROGATE, DataError, Split, whole_numbers
 
@@ -58,8 +58,7 @@ HOW = (
 )
 
 
-def files(home: Path) -> list[Path]:
-    return places(home, "lgg_mri.npz")[:1]
+files = one_file("lgg_mri.npz")
 
 
 def _read(home: Path) -> dict[str, np.ndarray]:
@@ -208,7 +207,6 @@ def _volumes(
         load=load,
         kind=SURROGATE,
         stand_ins=(stand_in,),
-        embedded=stand_in,
         note=(
             f"{DEPTH} slices of low-grade tumours at {SMALL} x {SMALL} pixels, padded with black;"
             " three modalities; only the whole tumour is marked, neither its core nor the enhancing"
@@ -232,7 +230,6 @@ SOURCES = [
         files=files,
         load=load_slices,
         stand_ins=("phantom-tumours",),
-        embedded="phantom-tumours",
         note=(
             "slices of low-grade tumours at half resolution, as T1 before contrast, FLAIR and T1"
             " after it, a quarter of them without tumour; masks of the whole tumour only; split by"

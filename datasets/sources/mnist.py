@@ -128,7 +128,6 @@ def _source(
         load=_loader(files, how),
         download=lambda home: fetch_all(archives, home / folder / "raw"),
         stand_ins=("digits",),
-        embedded="digits",
     )
 
 

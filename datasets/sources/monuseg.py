@@ -223,7 +223,6 @@ def _source(
         files=_half_files if half else _files_of(splits),
         load=_half_load_of(splits) if half else _load_of(splits),
         stand_ins=stand_ins,
-        embedded="phantom-nuclei",
         note=note,
         annotations=NUCLEI,
     )

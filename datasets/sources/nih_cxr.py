@@ -27,7 +27,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
-from datasets.folders import Spelling, listed, read_table, unrepeated, whole
+from datasets.folders import Spelling, in_part, listed, read_table, unrepeated, whole
 from datasets.source import DataError, Split
 from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
@@ -117,10 +117,7 @@ def _folder(home: Path) -> Path | None:
     def read(folder: Path) -> Path:
         lacks = "films in images" if _table(folder) else TABLES[0]
         if not _table(folder) or not _paths(folder):
-            raise DataError(
-                f"{folder} lacks {lacks}. Complete it, or take it away for another set to stand"
-                f" in. {_HOW}"
-            )
+            raise in_part(f"{folder} lacks {lacks}", _HOW)
         return folder
 
     return whole("NIH ChestX-ray14", home, ["nih_cxr"], read, _HOW)
@@ -310,7 +307,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("nih-cxr14-sample", "phantom-films"),
-        embedded="phantom-films",
         note=(
             f"the official split by patient; {FILMS:,} films of {FULL} x {FULL} bytes are 29 GB of"
             " memory"
@@ -331,7 +327,6 @@ SOURCES = [
         files=lambda home: _site_files(home, ap=False),
         load=lambda home: _load(home, ap=False),
         stand_ins=("phantom-films",),
-        embedded="phantom-films",
         note=(
             "real films of NIH ChestX-ray14 and their labels, but only those that are here and are"
             f" not AP, at {SMALL} x {SMALL} pixels and, without the official lists, in a split by"
@@ -353,7 +348,6 @@ SOURCES = [
         files=lambda home: _site_files(home, ap=True),
         load=lambda home: _load(home, ap=True),
         stand_ins=("phantom-films-shifted",),
-        embedded="phantom-films-shifted",
         note=(
             "real films of NIH ChestX-ray14 that were taken from front to back, of patients in bed,"
             f" at {SMALL} x {SMALL} pixels; a site of one hospital with another acquisition than"

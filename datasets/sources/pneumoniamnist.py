@@ -14,7 +14,7 @@ import numpy as np
 
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import places
+from datasets.folders import one_file
 from datasets.npz import described, read_arrays
 from datasets.source import DataError, Split, whole_numbers
 
@@ -32,8 +32,7 @@ _HOW = (
 )
 
 
-def _files(home: Path) -> list[Path]:
-    return places(home, "pneumoniamnist.npz")[:1]
+_files = one_file("pneumoniamnist.npz")
 
 
 def _load(home: Path) -> dict[str, Split]:
@@ -71,7 +70,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("phantom-films-public",),
-        embedded="phantom-films-public",
         note=f"films of children of one to five years, at {SIZE} x {SIZE} pixels",
         annotations={
             "findings": Annotation(FINDINGS, 1, "pneumonia or a normal film", ("pneumonia",))

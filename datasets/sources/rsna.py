@@ -83,7 +83,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("pneumoniamnist", "phantom-films-public"),
-        embedded="phantom-films-public",
         note=(
             "its films were taken from NIH ChestX-ray14: with clients of that set, films that they"
             " hold, or that they are tested on, may be in the public set too; 26,684 films of"

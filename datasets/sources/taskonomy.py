@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import Spelling, listed, read_table, whole
+from datasets.folders import Spelling, in_part, listed, read_table, whole
 from datasets.pictures import LOSSLESS, converted, opened
 from datasets.source import DataError, Split, whole_numbers
 
@@ -166,10 +166,7 @@ def _views(home: Path) -> dict[str, list[View]]:
         lacking = [split for split, of_split in found.items() if not of_split]
         if lacking or not found:
             lacks = f"images of the split {lacking[0]!r}" if lacking else "train_val_test_tiny.csv"
-            raise DataError(
-                f"{folder} lacks {lacks}. Complete it, or take it away for another set to stand"
-                f" in. {_HOW}"
-            )
+            raise in_part(f"{folder} lacks {lacks}", _HOW)
         return found
 
     return whole("Taskonomy", home, ["taskonomy"], read, _HOW) or {}
@@ -282,7 +279,6 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("scenes",),
-        embedded="scenes",
         note="of each split at most 10,000, 2,000 and 2,000 images, at 64 x 64 pixels",
         annotations=ANNOTATIONS,
     )

@@ -158,7 +158,6 @@ def _source(
         files=_files,
         load=load,
         stand_ins=("phantom-nuclei-shifted",),
-        embedded="phantom-nuclei-shifted",
         note=(
             "a split by patient of this suite's own, 1 to 8 and 9 to 11; the packed form's images"
             " are JPEG"

@@ -1,44 +1,57 @@
 """A server that is there, by path, in place of the official ones; and one that answers anything."""
 
-import io
 import socket
 import threading
 from contextlib import contextmanager
-from urllib import request
 from urllib.parse import urlsplit
+
+import requests
 
 
 def serve(monkeypatch, files):
-    """Every https address gives the file of its path in `files`, or FileNotFoundError."""
+    """Every https address gives the file of its path in `files`, or an error."""
 
-    class Opener:
-        def open(self, url, timeout):
-            parts = urlsplit(url)
-            if parts.scheme != "https" or parts.path not in files:
-                raise FileNotFoundError(url)
-            return Answer(files[parts.path])
+    def get(url, **_):
+        parts = urlsplit(url)
+        if parts.scheme != "https" or parts.path not in files:
+            raise requests.ConnectionError(url)
+        return Answer(files[parts.path])
 
-    monkeypatch.setattr("datasets.fetching._opener", Opener)
+    monkeypatch.setattr("requests.get", get)
+    monkeypatch.setattr("datasets.fetching.RETRIES", 0)
 
 
-class Answer(io.BytesIO):
+class Answer:
     headers = {}  # noqa: RUF012
+
+    def __init__(self, content):
+        self.content = content
+
+    def raise_for_status(self):
+        pass
+
+    def iter_content(self, chunk_size):
+        return [self.content]
 
 
 @contextmanager
-def answering(monkeypatch, raw):
-    """The address of a local server that gives the bytes `raw` to whoever asks, and hangs up."""
+def answering(monkeypatch, *answers):
+    """The address of a local server that gives one of the answers, bytes, to each who asks, and
+    hangs up.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer():
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(65_536)
-                connection.sendall(raw)
+            for raw in answers:
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(raw)
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        opener = request.build_opener(request.ProxyHandler({}))
-        monkeypatch.setattr("datasets.fetching._opener", lambda: opener)
+        monkeypatch.setattr("datasets.fetching.SCHEME", "http://127.0.0.1")
+        monkeypatch.setattr("datasets.fetching.RETRIES", len(answers) - 1)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield f"http://127.0.0.1:{server.getsockname()[1]}/one.gz"
         thread.join(10)

@@ -5,7 +5,7 @@ import pytest
 from datasets import catalogue
 from datasets.annotations import MAP, annotations_of
 from datasets.catalogue import data_home, is_present, load, resolve, source, sources
-from datasets.source import DataError
+from datasets.source import SYNTHETIC, DataError
 from tests.datasets.npz import write_npz
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -19,85 +19,6 @@ def fresh_loads():
 
 
 def test_every_source_is_known_by_its_name():
-    assert set(sources()) == {
-        "mnist",
-        "fashion-mnist",
-        "cifar10",
-        "cifar100",
-        "cifar100-16",
-        "cifar100-grey",
-        "shapes-100-grey",
-        "caltech100",
-        "cinic10",
-        "cinic10-cifar",
-        "digits",
-        "scenes",
-        "shapes",
-        "shapes-shifted",
-        "shapes-100",
-        "shapes-100-shifted",
-        "imagenet32",
-        "taskonomy",
-        "nih-cxr14",
-        "nih-cxr14-sample",
-        "nih-cxr14-sample-ap",
-        "chexpert",
-        "rsna-pneumonia",
-        "pneumoniamnist",
-        "phantom-films",
-        "phantom-films-shifted",
-        "phantom-films-public",
-        "mnist-canvas",
-        "mnist-canvas-second",
-        "digits-canvas",
-        "digits-canvas-second",
-        "digits-canvas-public",
-        "monuseg",
-        "monuseg-kumar",
-        "monuseg-half",
-        "monuseg-half-all",
-        "tnbc",
-        "tnbc-half",
-        "cell17",
-        "dsb2018-stain",
-        "brats2018",
-        "brats2018-slices",
-        "brats2020",
-        "lgg-mri",
-        "lgg-mri-volumes",
-        "lgg-mri-volumes-public",
-        "brats2020-t1",
-        "brats2020-t2",
-        "fastmri-t1",
-        "fastmri-t2",
-        "ixi-t1",
-        "ixi-t2",
-        "ixi-hh-t1",
-        "oasis3-t1",
-        "oasis3-t2",
-        "lgg-mri-cs-t1",
-        "lgg-mri-cs-flair",
-        "lgg-mri-du-t1",
-        "lgg-mri-du-flair",
-        "lgg-mri-fg-t1",
-        "lgg-mri-fg-flair",
-        "lgg-mri-ht-t1",
-        "lgg-mri-ht-flair",
-        "phantom-nuclei",
-        "phantom-nuclei-shifted",
-        "phantom-nuclei-third",
-        "phantom-tumours",
-        "phantom-volumes",
-        "phantom-volumes-public",
-        "phantom-brains-b-t1",
-        "phantom-brains-b-t2",
-        "phantom-brains-f-t1",
-        "phantom-brains-f-t2",
-        "phantom-brains-i-t1",
-        "phantom-brains-i-t2",
-        "phantom-brains-public-t1",
-        "phantom-brains-public-t2",
-    }
     assert all(entry.name == name for name, entry in sources().items())
 
 
@@ -135,43 +56,15 @@ def test_the_data_home_is_where_the_environment_says(tmp_path, monkeypatch):
     assert data_home() == tmp_path / "elsewhere"
 
 
-def test_bundled_and_generated_sets_are_always_present(tmp_path):
+def test_bundled_and_generated_sets_are_always_present_and_no_others(tmp_path):
     present = {name for name in sources() if is_present(name, tmp_path)}
-    assert present == {
-        "digits",
-        "scenes",
-        "shapes",
-        "shapes-shifted",
-        "shapes-100",
-        "shapes-100-grey",
-        "shapes-100-shifted",
-        "phantom-films",
-        "phantom-films-shifted",
-        "phantom-films-public",
-        "digits-canvas",
-        "digits-canvas-second",
-        "digits-canvas-public",
-        "phantom-nuclei",
-        "phantom-nuclei-shifted",
-        "phantom-nuclei-third",
-        "phantom-tumours",
-        "phantom-volumes",
-        "phantom-volumes-public",
-        "phantom-brains-b-t1",
-        "phantom-brains-b-t2",
-        "phantom-brains-f-t1",
-        "phantom-brains-f-t2",
-        "phantom-brains-i-t1",
-        "phantom-brains-i-t2",
-        "phantom-brains-public-t1",
-        "phantom-brains-public-t2",
-    }
+    assert present == {name for name in sources() if not source(name).stand_ins}
 
 
 def test_two_sources_of_one_name_are_refused(monkeypatch):
-    from datasets.sources import digits, shapes
+    from datasets.sources import digits, generated
 
-    monkeypatch.setattr(shapes, "SOURCES", [*shapes.SOURCES, *digits.SOURCES])
+    monkeypatch.setattr(generated, "SOURCES", [*generated.SOURCES, *digits.SOURCES])
     catalogue._modules.cache_clear()
     try:
         with pytest.raises(ValueError, match="two data sets are called 'digits'"):
@@ -183,90 +76,40 @@ def test_two_sources_of_one_name_are_refused(monkeypatch):
 # -- what stands in --
 
 
+def test_without_files_each_set_has_a_stand_in_that_says_what_it_is(tmp_path):
+    for name, entry in sources().items():
+        data, used = resolve(name, home=tmp_path), source(entry.embedded or name)
+        real = "real" if used is entry else "surrogate"
+        assert data.used == used.name
+        assert data.origin == ("synthetic" if used.kind == SYNTHETIC else real)
+
+
 @pytest.mark.parametrize(
-    ("asked", "used", "origin"),
+    ("there", "asked", "used", "origin"),
     [
-        ("mnist", "digits", "surrogate"),
-        ("fashion-mnist", "digits", "surrogate"),
-        ("cifar10", "shapes", "synthetic"),
-        ("cifar100", "shapes-100", "synthetic"),
-        ("cifar100-16", "shapes-100", "synthetic"),
-        ("cifar100-grey", "shapes-100-grey", "synthetic"),
-        ("caltech100", "shapes-100", "synthetic"),
-        ("cinic10", "shapes-shifted", "synthetic"),
-        ("imagenet32", "shapes-100-shifted", "synthetic"),
-        ("taskonomy", "scenes", "synthetic"),
-        ("nih-cxr14", "phantom-films", "synthetic"),
-        ("chexpert", "phantom-films-shifted", "synthetic"),
-        ("rsna-pneumonia", "phantom-films-public", "synthetic"),
-        ("monuseg", "phantom-nuclei", "synthetic"),
-        ("monuseg-kumar", "phantom-nuclei", "synthetic"),
-        ("monuseg-half", "phantom-nuclei", "synthetic"),
-        ("tnbc", "phantom-nuclei-shifted", "synthetic"),
-        ("cell17", "phantom-nuclei-third", "synthetic"),
-        ("brats2018", "phantom-volumes", "synthetic"),
-        ("brats2018-slices", "phantom-tumours", "synthetic"),
-        ("brats2020", "phantom-volumes-public", "synthetic"),
-        ("lgg-mri", "phantom-tumours", "synthetic"),
-        ("lgg-mri-volumes", "phantom-volumes", "synthetic"),
-        ("brats2020-t1", "phantom-brains-b-t1", "synthetic"),
-        ("brats2020-t2", "phantom-brains-b-t2", "synthetic"),
-        ("fastmri-t1", "phantom-brains-f-t1", "synthetic"),
-        ("fastmri-t2", "phantom-brains-f-t2", "synthetic"),
-        ("ixi-t1", "phantom-brains-i-t1", "synthetic"),
-        ("ixi-t2", "phantom-brains-i-t2", "synthetic"),
-        ("ixi-hh-t1", "phantom-brains-i-t1", "synthetic"),
-        ("oasis3-t1", "phantom-brains-public-t1", "synthetic"),
-        ("oasis3-t2", "phantom-brains-public-t2", "synthetic"),
-        ("lgg-mri-du-flair", "phantom-brains-b-t2", "synthetic"),
-        ("digits", "digits", "real"),
-        ("shapes", "shapes", "synthetic"),
+        ({"mnist": 28}, "mnist", "mnist", "real"),
+        ({"cifar10": 32}, "cinic10", "cinic10-cifar", "surrogate"),
+        ({"caltech100_32": 32}, "cifar100", "caltech100", "surrogate"),
+        ({"caltech100_32": 32, "cifar100": 32}, "cifar100", "cifar100", "real"),
+        ({"caltech100_32": 32}, "caltech100", "caltech100", "real"),
+        ({"caltech100_32": 32}, "imagenet32", "caltech100", "surrogate"),
     ],
 )
-def test_without_files_each_set_has_a_stand_in_that_says_what_it_is(tmp_path, asked, used, origin):
+def test_the_set_itself_comes_before_a_surrogate_and_that_before_a_synthetic_one(
+    tmp_path, there, asked, used, origin
+):
+    for name, side in there.items():
+        write_npz(tmp_path, name, side, channels=None if name == "mnist" else 3)
     data = resolve(asked, home=tmp_path)
-    assert (data.asked, data.used, data.origin) == (asked, used, origin)
-
-
-def test_the_real_set_is_used_when_it_is_there(tmp_path):
-    write_npz(tmp_path, "mnist", 28)
-    data = resolve("mnist", home=tmp_path)
-    assert (data.used, data.origin, data.label) == ("mnist", "real", "MNIST (real)")
-
-
-def test_a_surrogate_of_real_images_comes_before_a_synthetic_one(tmp_path):
-    write_npz(tmp_path, "cifar10", 32, channels=3)
-    data = resolve("cinic10", home=tmp_path)
-    assert (data.used, data.origin) == ("cinic10-cifar", "surrogate")
-    assert "no ImageNet images" in data.note
+    assert (data.used, data.origin) == (used, origin)
+    assert resolve(asked, embedded=True, home=tmp_path).used == source(asked).embedded
 
 
 def test_a_stand_in_is_labelled_as_one(tmp_path):
-    assert (
-        resolve("mnist", home=tmp_path).label == "mnist stand-in: scikit-learn digits (surrogate)"
-    )
-
-
-def test_the_smoke_profile_uses_embedded_data_even_if_the_real_are_there(tmp_path):
+    label = "mnist stand-in: scikit-learn digits (surrogate)"
+    assert resolve("mnist", home=tmp_path).label == label
     write_npz(tmp_path, "mnist", 28)
-    write_npz(tmp_path, "cifar10", 32, channels=3)
-    assert resolve("mnist", embedded=True, home=tmp_path).used == "digits"
-    assert resolve("cinic10", embedded=True, home=tmp_path).used == "shapes-shifted"
-
-
-def test_caltech_stands_in_for_cifar100_and_says_so(tmp_path):
-    write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    data = resolve("cifar100", home=tmp_path)
-    assert (data.asked, data.used, data.origin) == ("cifar100", "caltech100", "surrogate")
-    assert data.label == "cifar100 stand-in: Caltech-101, 100 classes (surrogate)"
-    assert resolve("cifar100", embedded=True, home=tmp_path).used == "shapes-100"
-
-
-def test_cifar100_itself_comes_before_caltech(tmp_path):
-    write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    write_npz(tmp_path, "cifar100", 32, channels=3)
-    data = resolve("cifar100", home=tmp_path)
-    assert (data.used, data.origin) == ("cifar100", "real")
+    assert resolve("mnist", home=tmp_path).label == "MNIST (real)"
 
 
 def test_fewer_pixels_of_the_same_images_are_the_set_itself_where_no_more_are_asked_for(tmp_path):
@@ -298,28 +141,9 @@ def test_a_set_does_not_stand_in_beside_itself_with_fewer_pixels(tmp_path):
         assert (data.used, data.origin) == ("caltech100", "surrogate")
 
 
-def test_caltech_asked_for_by_its_name_is_real(tmp_path):
-    write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    data = resolve("caltech100", require_real=True, home=tmp_path)
-    assert (data.used, data.origin) == ("caltech100", "real")
-
-
-def test_caltech_stands_in_for_imagenet32_and_smoke_uses_another_set_than_for_its_targets(
-    tmp_path,
-):
-    write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    data = resolve("imagenet32", home=tmp_path)
-    assert (data.used, data.origin) == ("caltech100", "surrogate")
-    embedded = {
-        name: resolve(name, embedded=True, home=tmp_path)
-        for name in ("imagenet32", "cifar10", "cifar100")
-    }
-    assert {name: data.used for name, data in embedded.items()} == {
-        "imagenet32": "shapes-100-shifted",
-        "cifar10": "shapes",
-        "cifar100": "shapes-100",
-    }
-    assert len({data.digest for data in embedded.values()}) == 3
+def test_smoke_uses_three_sets_for_a_private_set_and_its_targets(tmp_path):
+    names = ("imagenet32", "cifar10", "cifar100")
+    assert len({resolve(name, embedded=True, home=tmp_path).digest for name in names}) == 3
 
 
 def test_require_real_asks_for_imagenet32_itself(tmp_path):

@@ -31,7 +31,7 @@ def entry(load, kind=DataSource, **changes):
         "how_to_get": "Write it.",
         "files": lambda home: places(home, "own.npz")[:1],
         "load": load,
-        "embedded": "shapes",
+        "stand_ins": ("shapes",),
     }
     return kind(**fields | changes)
 

@@ -171,7 +171,7 @@ def test_the_picture_has_what_each_row_sees_of_every_image(shown):
     assert [len(images) for _, images, _ in lines] == [4] * 4
     assert [patch.get_label() for patch in classes] == ["wall", "floor"]
     assert about.title == "Figure 3"
-    assert any("taskonomy stand-in: generated rooms" in label for label in about.labels)
+    assert any("taskonomy stand-in: generated scenes" in label for label in about.labels)
     assert "of the test images in the picture alone" in text
 
 

@@ -16,7 +16,7 @@ FIRST = np.arange(2)
 
 @pytest.fixture(scope="module")
 def scenes():
-    """Generated rooms, 32 x 32, with a class for every pixel."""
+    """Generated scenes, 32 x 32, with a class for every pixel."""
     return catalogue.resolve("scenes")
 
 

@@ -11,7 +11,7 @@ import torch
 from benchmarks.scenarios import slices
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
-from benchmarks.scenarios.undersampled import Site, SliceSettings
+from benchmarks.scenarios.slices import Site, SliceSettings
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from datasets.partitions import PartitionError
@@ -149,7 +149,7 @@ def test_without_a_name_all_sites_are_tested():
 
 
 def site(**how):
-    return Site(catalogue.resolve("phantom-brains-b-t1"), SliceSettings(**how), 32)
+    return Site(catalogue.resolve("phantom-brains-b-t1"), 32, SliceSettings(**how))
 
 
 def test_all_slices_of_a_test_subject_have_the_same_columns_and_each_training_slice_its_own():
@@ -183,7 +183,7 @@ def test_a_clamp_keeps_slices_and_their_truth_within_deviations_of_what_is_seen(
     torch.testing.assert_close(kept, seen.clamp(mean - std, mean + std))
     torch.testing.assert_close(kept_truths, truths.clamp(mean - std, mean + std))
     assert kept_truths.max() < truths.max()
-    assert torch.equal(site(clamp=1.0).zero_filled("train", indices, "cpu"), kept)
+    assert torch.equal(site(clamp=1.0).pairs("train", indices, "cpu")[0], kept)
     assert site(clamp=1.0).identity("train", indices) != site().identity("train", indices)
 
 

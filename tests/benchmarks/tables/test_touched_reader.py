@@ -64,7 +64,7 @@ def outcome(checkout, tmp_path):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of the code, in which the reader of generated shapes has a constant more."""
+    """A copy of the code, in which the reader of generated sets has a constant more."""
     copy = tmp_path / "checkout"
     for package in ROOT.glob("*/__init__.py"):
         shutil.copytree(
@@ -72,7 +72,7 @@ def checkout(tmp_path):
             copy / package.parent.name,
             ignore=shutil.ignore_patterns("__pycache__", "cpu", "reference", "three-seeds"),
         )
-    with (copy / "datasets" / "sources" / "shapes.py").open("a") as reader:
+    with (copy / "datasets" / "sources" / "generated.py").open("a") as reader:
         reader.write("UNUSED = 1\n")
     return copy
 

@@ -10,6 +10,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import brats
 from datasets.sources.brats import INSTITUTIONS, MODALITIES, as_bytes, institution, scaled
+from tests.datasets.promises import OF_FOLDERS
 from tests.datasets.volumes import write_volume
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -152,14 +153,6 @@ def test_volumes_have_four_modalities_and_their_parts(tmp_path, suffix):
     assert (parts[1, :2] == 2).all()
 
 
-def test_the_set_is_used_when_it_is_there(tmp_path):
-    official(tmp_path)
-    of_2020(tmp_path)
-    assert {
-        name: catalogue.resolve(name, home=tmp_path).origin for name in SOURCES
-    } == dict.fromkeys(SOURCES, "real")
-
-
 # -- slices --
 
 
@@ -251,14 +244,6 @@ def test_a_folder_with_some_cases_is_refused(tmp_path):
         catalogue.resolve("brats2018", home=tmp_path)
 
 
-def test_an_unreadable_volume_is_refused(tmp_path):
-    path = official(tmp_path) / "HGG" / HIGH[0] / f"{HIGH[0]}_t2.nii.gz"
-    path.write_bytes(path.read_bytes()[:60])
-    for name in ("brats2018", "brats2018-slices"):
-        with pytest.raises(DataError, match=r"_t2\.nii\.gz is not a readable NIfTI volume"):
-            SOURCES[name].load(tmp_path)
-
-
 @pytest.mark.parametrize("what", ["t2", "seg"])
 def test_a_volume_of_another_size_is_refused(tmp_path, what):
     path = official(tmp_path) / "HGG" / HIGH[0] / f"{HIGH[0]}_{what}.nii.gz"
@@ -304,3 +289,16 @@ def test_a_table_that_names_a_case_twice_or_not_at_all_is_refused(tmp_path):
     table.write_text(text.replace("Training_003", "Training_001"))
     with pytest.raises(DataError, match=r"name_mapping\.csv names BraTS20_Training_001 2 times"):
         SOURCES["brats2020"].load(tmp_path)
+
+
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(
+    ("entry", "write"),
+    [
+        (SOURCES["brats2018"], official),
+        (SOURCES["brats2018-slices"], official),
+        (SOURCES["brats2020"], of_2020),
+    ],
+)
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

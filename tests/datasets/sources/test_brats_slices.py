@@ -7,6 +7,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import brats, brats_slices
 from datasets.sources.brats_slices import SHOWN
+from tests.datasets.promises import OF_FOLDERS
 from tests.datasets.volumes import write_volume
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -86,31 +87,7 @@ def test_neither_a_segmentation_nor_another_sequence_nor_the_table_is_needed(tmp
         SOURCES["brats2020-t1"].files(tmp_path)
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_the_set_is_used_when_it_is_there(tmp_path, name):
-    data = catalogue.resolve(name, require_real=True, home=official(tmp_path))
-    assert (data.used, data.origin) == (name, "real")
-    assert "unlabelled validation cases are the test split" in data.note
-    assert len(catalogue.load(name, tmp_path)["test"]) == 8
-    assert catalogue.resolve(name, embedded=True, home=tmp_path).used == (
-        f"phantom-brains-b-{name[-2:]}"
-    )
-
-
 # -- damage --
-
-
-def test_loading_an_absent_set_is_refused(tmp_path):
-    assert SOURCES["brats2020-t1"].files(tmp_path) == []
-    with pytest.raises(DataError, match=r"BraTS 2020, T1 slices is not under .* Register at https"):
-        catalogue.load("brats2020-t1", tmp_path)
-
-
-def test_a_folder_half_there_is_refused_and_never_replaced(tmp_path):
-    official(tmp_path)
-    (tmp_path / TRAINING / "BraTS20_Training_002").rename(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match=r"TrainingData has 2 of 3 cases\. Complete it, or take"):
-        catalogue.resolve("brats2020-t1", home=tmp_path)
 
 
 @pytest.mark.parametrize("missing", [TRAINING, VALIDATION])
@@ -120,17 +97,14 @@ def test_one_split_without_the_other_is_refused(tmp_path, missing):
         catalogue.resolve("brats2020-t2", home=tmp_path)
 
 
-def test_an_unreadable_volume_is_refused(tmp_path):
-    name = "BraTS20_Validation_002"
-    path = official(tmp_path) / VALIDATION / name / f"{name}_t2.nii.gz"
-    path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(DataError, match=rf"{name}_t2\.nii\.gz is not a readable NIfTI volume"):
-        catalogue.resolve("brats2020-t2", home=tmp_path)
-    assert catalogue.resolve("brats2020-t1", home=tmp_path).used == "brats2020-t1"
-
-
 def test_a_volume_of_another_size_is_refused(tmp_path):
     name = "BraTS20_Training_003"
     write_volume(official(tmp_path) / TRAINING / name / f"{name}_t1.nii.gz", np.ones((1, 4, 2)))
     with pytest.raises(DataError, match=rf"{name}_t1\.nii\.gz has 1 x 4 x 2 voxels, expected 6 x"):
         SOURCES["brats2020-t1"].load(tmp_path)
+
+
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(("entry", "write"), [(entry, official) for entry in SOURCES.values()])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -35,12 +35,6 @@ def test_images_and_labels_are_read_channels_first_and_class_names_left_aside(tm
     assert splits["train"].labels.dtype == np.int64
 
 
-def test_the_set_is_absent_without_its_file(tmp_path):
-    assert CALTECH.files(tmp_path) == []
-    write(tmp_path, x_train=0)
-    assert [path.name for path in CALTECH.files(tmp_path)] == ["caltech100_32.npz"]
-
-
 def test_a_file_without_its_arrays_is_refused_saying_how_to_make_it(tmp_path):
     write(tmp_path, x_train=np.zeros((1, 32, 32, 3), np.uint8), y_train=np.zeros(1, int))
     with pytest.raises(

@@ -9,6 +9,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import cell17
 from datasets.sources.cell17 import COUNT
+from tests.datasets.promises import OF_FOLDERS
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -64,11 +65,6 @@ def test_both_layouts_are_read_alike_and_filled_up(tmp_path, texts):
     assert len({*splits["train"].groups, *splits["test"].groups}) == 64
 
 
-def test_it_is_used_when_it_is_there(tmp_path):
-    write(tmp_path)
-    assert catalogue.resolve("cell17", home=tmp_path).origin == "real"
-
-
 def test_hidden_files_and_the_case_of_suffixes_make_no_difference(tmp_path):
     folder = write(tmp_path)
     for path in [*folder.rglob("*.png")]:
@@ -82,31 +78,15 @@ def test_hidden_files_and_the_case_of_suffixes_make_no_difference(tmp_path):
     assert SOURCE.load(tmp_path)["test"].images[:, 0, 0, 0].tolist() == [*range(COUNT)]
 
 
-def test_a_folder_half_there_is_refused(tmp_path):
-    folder = write(tmp_path)
-    (folder / "test" / "Images" / "image_07.png").unlink()
-    with pytest.raises(DataError, match=r"test has 31 of 32 images\. Complete it"):
-        catalogue.resolve("cell17", home=tmp_path)
-
-
-def test_an_image_without_its_map_is_refused(tmp_path):
-    folder = write(tmp_path)
-    (folder / "train" / "Labels" / "image_07.mat").unlink()
-    with pytest.raises(DataError, match=r"Cell17: 1 of 128 files are missing, .*image_07\.mat"):
-        catalogue.resolve("cell17", home=tmp_path)
-
-
-def test_a_map_of_another_size_than_its_image_is_refused(tmp_path):
-    folder = write(tmp_path)
-    path = folder / "train" / "Labels" / "image_07.mat"
-    savemat(path, {"inst_map": np.zeros((SIDE, SIDE - 1))})
-    with pytest.raises(DataError, match=r"image_07\.mat has 6 x 5 pixels, its image 6 x 6"):
-        SOURCE.load(tmp_path)
-
-
 def test_a_larger_image_is_refused(tmp_path):
     folder = write(tmp_path)
     pixels = np.zeros((SIDE, SIDE + 1, 3), np.uint8)
     Image.fromarray(pixels).save(folder / "test" / "Images" / "image_03.png")
     with pytest.raises(DataError, match="6 x 7 pixels, expected at most 6 x 6"):
         SOURCE.load(tmp_path)
+
+
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -12,6 +12,7 @@ from datasets.films import FULL
 from datasets.source import DataError
 from datasets.sources import chexpert
 from datasets.sources.chexpert import COLUMNS, NAMES
+from tests.datasets.promises import OF_FOLDERS
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -113,39 +114,6 @@ def test_a_set_of_other_size_is_refused_with_advice(tmp_path):
         catalogue.load("chexpert", tmp_path)
 
 
-def test_the_files_are_the_tables_and_the_films(tmp_path):
-    write(tmp_path)
-    files = SOURCE.files(tmp_path)
-    assert len(files) == len(set(files)) == 2 + 5
-    assert all(path.is_file() for path in files)
-
-
-@pytest.mark.parametrize(
-    ("lost", "message"),
-    [
-        (["train.csv", "valid.csv"], r"train\.csv is not a readable table .*No such file"),
-        (["valid.csv"], r"valid\.csv is not a readable table .*No such file"),
-        ([*TRAIN, *VALID], "CheXpert: 5 of 7 files are missing"),
-    ],
-)
-def test_a_set_that_lacks_a_table_or_all_films_is_refused(tmp_path, lost, message):
-    write(tmp_path)
-    for name in lost:
-        (tmp_path / "CheXpert-v1.0-small" / name).unlink()
-    with pytest.raises(DataError, match=message):
-        catalogue.resolve("chexpert", home=tmp_path)
-
-
-@pytest.mark.parametrize("lost", [next(iter(TRAIN)), next(iter(VALID))])
-def test_another_set_does_not_stand_in_for_one_with_gaps(tmp_path, lost):
-    write(tmp_path)
-    (tmp_path / "CheXpert-v1.0-small" / lost).unlink()
-    with pytest.raises(
-        DataError, match=rf"CheXpert: 1 of 7 files are missing, the first is .*{lost}"
-    ):
-        catalogue.resolve("chexpert", home=tmp_path)
-
-
 def test_a_film_that_is_named_twice_is_refused(tmp_path):
     write(tmp_path)
     table = tmp_path / "CheXpert-v1.0-small" / "valid.csv"
@@ -180,3 +148,9 @@ def test_a_table_of_other_columns_is_refused(tmp_path):
         DataError, match=r"train\.csv is not a table with the columns Path, No Finding, "
     ):
         SOURCE.files(tmp_path)
+
+
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

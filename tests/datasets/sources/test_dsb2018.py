@@ -8,6 +8,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import dsb2018
 from datasets.sources.dsb2018 import GROUP, TESTED, of_test, touching
+from tests.datasets.promises import OF_FOLDERS
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -108,15 +109,7 @@ def test_another_number_of_images_is_refused(tmp_path):
         SOURCE.files(tmp_path)
 
 
-def test_rows_without_files_are_refused(tmp_path):
-    folder = write(tmp_path)
-    (folder / "labels" / "004.png").unlink()
-    with pytest.raises(DataError, match=r"DSB 2018: 1 of 13 files are missing, .*004\.png"):
-        catalogue.resolve("cell17", home=tmp_path)
-
-
-def test_a_map_of_another_size_than_its_image_is_refused(tmp_path):
-    folder = write(tmp_path)
-    Image.fromarray(np.zeros((8, 9), np.uint16)).save(folder / "labels" / "004.png")
-    with pytest.raises(DataError, match=r"004\.png has 8 x 9 pixels, its image 8 x 10"):
-        SOURCE.load(tmp_path)
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

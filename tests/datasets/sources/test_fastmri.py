@@ -10,6 +10,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import fastmri
 from datasets.sources.fastmri import slices_of
+from tests.datasets.promises import OF_FILES
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -119,32 +120,7 @@ def test_a_set_without_one_of_its_folders_is_refused(tmp_path):
         catalogue.resolve("fastmri-t1", home=tmp_path)
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_the_set_is_used_when_it_is_there(tmp_path, name):
-    official(tmp_path)
-    data = catalogue.resolve(name, require_real=True, home=tmp_path)
-    assert (data.used, data.origin) == (name, "real")
-    assert catalogue.load(name, tmp_path)["train"].images.shape[1:] == (1, 256, 256)
-    assert catalogue.resolve(name, embedded=True, home=tmp_path).used == (
-        f"phantom-brains-f-{name[-2:]}"
-    )
-
-
-def test_loading_an_absent_set_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"fastMRI brain, T1 is not under .* Register at https"):
-        catalogue.load("fastmri-t1", tmp_path)
-
-
 # -- damage --
-
-
-def test_a_file_that_is_no_hdf5_is_refused_and_never_replaced(tmp_path):
-    folder, name = T1[2]
-    path = official(tmp_path) / folder / name
-    for content in (b"", b"no HDF5", path.read_bytes()[:700]):
-        path.write_bytes(content)
-        with pytest.raises(DataError, match=rf"{name} is not a readable HDF5 file \(.*Register"):
-            catalogue.resolve("fastmri-t1", home=tmp_path)
 
 
 def test_a_file_of_the_test_set_is_refused(tmp_path):
@@ -203,3 +179,9 @@ def test_slices_that_pack_well_are_read(tmp_path):
         slices = np.zeros((2, 200, 200), np.float32)
         content.create_dataset("reconstruction_rss", data=slices, compression="gzip")
     assert slices_of(path).shape == (2, 200, 200)
+
+
+@pytest.mark.parametrize("promise", OF_FILES)
+@pytest.mark.parametrize(("entry", "write"), [(entry, official) for entry in SOURCES.values()])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

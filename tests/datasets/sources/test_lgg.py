@@ -9,6 +9,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import lgg
 from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour, patients_to_test
+from tests.datasets.promises import OF_FILES
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -47,7 +48,7 @@ def arrays():
 
 
 def write(home, **changes):
-    home.mkdir(exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     np.savez(home / "lgg_mri.npz", **{**arrays(), **changes})
     return home
 
@@ -188,17 +189,7 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path, changes, message):
         SLICES.load(home)
 
 
-def test_a_truncated_archive_is_refused_and_never_replaced(tmp_path):
-    path = write(tmp_path) / "lgg_mri.npz"
-    path.write_bytes(path.read_bytes()[:5000])
-    for name in ("lgg-mri", "lgg-mri-volumes", "brats2018-slices"):
-        with pytest.raises(DataError, match=r"lgg_mri\.npz is damaged or truncated .* Delete it"):
-            catalogue.resolve(name, home=tmp_path)
-
-
-def test_an_archive_without_an_array_is_refused_naming_it(tmp_path):
-    given = arrays()
-    del given["site"]
-    np.savez(tmp_path / "lgg_mri.npz", **given)
-    with pytest.raises(DataError, match=r"lacks the arrays site\. Get https"):
-        catalogue.resolve("lgg-mri", home=tmp_path)
+@pytest.mark.parametrize("promise", OF_FILES)
+@pytest.mark.parametrize(("entry", "write"), [(entry, write) for entry in lgg.SOURCES])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -8,6 +8,7 @@ from datasets.source import DataError, check_groups
 from datasets.sources import lgg_slices
 from datasets.sources.lgg import SIDE, SITES
 from datasets.sources.lgg_slices import SLICES
+from tests.datasets.promises import OF_FILES
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -40,7 +41,7 @@ def write(home):
     without = np.isin([name for name, _, _ in rows], WITHOUT_T1)
     images[without, ..., 0] = images[without, ..., 1]
     patient, numbers, site = (np.array(column) for column in zip(*rows, strict=True))
-    home.mkdir(exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     np.savez(
         home / "lgg_mri.npz",
         images=images,
@@ -146,9 +147,9 @@ def test_no_two_sites_have_the_same_in_their_places(home):
         assert len({catalogue.resolve(name, home=home).digest for name in asked}) == 4
 
 
-def test_a_truncated_archive_is_refused_and_never_replaced(tmp_path):
-    path = write(tmp_path) / "lgg_mri.npz"
-    path.write_bytes(path.read_bytes()[:5000])
-    for name in ("lgg-mri-du-t1", "brats2020-t1", "oasis3-t2"):
-        with pytest.raises(DataError, match=r"lgg_mri\.npz is damaged or truncated .* Delete it"):
-            catalogue.resolve(name, home=tmp_path)
+@pytest.mark.parametrize("promise", OF_FILES)
+@pytest.mark.parametrize(
+    ("entry", "write"), [(SOURCES["lgg-mri-du-t1"], write), (SOURCES["lgg-mri-du-flair"], write)]
+)
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -10,6 +10,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import monuseg
 from datasets.sources.monuseg import ALL, KUMAR, OFFICIAL, ORGANS, ORGANS_OF, PARTS
+from tests.datasets.promises import OF_FOLDERS
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -203,13 +204,6 @@ def test_each_form_stands_in_for_its_own_division(tmp_path):
     assert "at half resolution" in used["monuseg-half"].note
 
 
-def test_a_row_without_its_files_is_refused(tmp_path):
-    folder = halved(tmp_path)
-    (folder / "images" / f"{OFFICIAL['train'][0]}.png").unlink()
-    with pytest.raises(DataError, match=r"half resolution: 1 of 61 files are missing"):
-        catalogue.resolve("monuseg-half", home=tmp_path)
-
-
 @pytest.mark.parametrize(("old", "new"), [("Liver", "Lung"), ("TCGA-18-5592", "TCGA-18-5593")])
 def test_an_index_of_other_images_or_organs_is_refused(tmp_path, old, new):
     folder = halved(tmp_path)
@@ -219,15 +213,14 @@ def test_an_index_of_other_images_or_organs_is_refused(tmp_path, old, new):
         SOURCES["monuseg-half"].files(tmp_path)
 
 
-def test_labels_of_another_size_are_refused(tmp_path):
-    folder = halved(tmp_path)
-    name = OFFICIAL["train"][2]
-    Image.fromarray(np.zeros((SIDE, SIDE - 1), np.uint16)).save(folder / "labels" / f"{name}.png")
-    with pytest.raises(DataError, match=rf"{name}\.png has 6 x 5 pixels, its image 6 x 6"):
-        catalogue.load("monuseg-half", tmp_path)
-
-
-def test_without_its_folder_it_is_absent(tmp_path):
-    assert not any(entry.files(tmp_path) for entry in SOURCES.values())
-    with pytest.raises(DataError, match="MoNuSeg 2018 at half resolution is not under"):
-        catalogue.load("monuseg-half", tmp_path)
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(
+    ("entry", "write"),
+    [
+        (SOURCES["monuseg"], official),
+        (SOURCES["monuseg-kumar"], official),
+        (SOURCES["monuseg-half"], halved),
+    ],
+)
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

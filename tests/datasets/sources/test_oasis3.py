@@ -7,6 +7,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import oasis3
 from datasets.sources.oasis3 import slices_of
+from tests.datasets.promises import OF_FILES
 from tests.datasets.volumes import write_volume
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -118,16 +119,6 @@ def test_a_session_that_is_there_twice_is_read_once(tmp_path):
     assert len(SOURCES["oasis3-t1"].files(tmp_path)) == 5
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_the_set_is_used_when_it_is_there(tmp_path, name):
-    data = catalogue.resolve(name, require_real=True, home=official(tmp_path))
-    assert (data.used, data.origin) == (name, "real")
-    assert catalogue.load(name, tmp_path)["train"].images.shape[1:] == (1, 256, 256)
-    assert catalogue.resolve(name, embedded=True, home=tmp_path).used == (
-        f"phantom-brains-public-{name[-2:]}"
-    )
-
-
 # -- damage --
 
 
@@ -136,18 +127,6 @@ def test_sessions_of_one_subject_are_refused(tmp_path):
         write_volume(path_of(tmp_path, subject, session), VOLUME)
     with pytest.raises(DataError, match="there is no slice in the split 'train'"):
         SOURCES["oasis3-t1"].load(tmp_path)
-
-
-def test_loading_an_absent_set_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"OASIS-3, T2 is not under .* Apply at https"):
-        catalogue.load("oasis3-t2", tmp_path)
-
-
-def test_an_unreadable_volume_is_refused_and_never_replaced(tmp_path):
-    path = path_of(official(tmp_path), *SESSIONS[1])
-    path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(DataError, match=r"ses-d0757_T1w\.nii\.gz is not a readable NIfTI volume"):
-        catalogue.resolve("oasis3-t1", home=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -172,3 +151,9 @@ def test_a_volume_without_directions_is_refused(tmp_path):
         DataError, match=r"a\.nii is not a readable .*an axis of it has no direction"
     ):
         slices_of(path)
+
+
+@pytest.mark.parametrize("promise", OF_FILES)
+@pytest.mark.parametrize(("entry", "write"), [(entry, official) for entry in SOURCES.values()])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -9,6 +9,7 @@ from datasets import catalogue
 from datasets.films import FULL
 from datasets.source import DataError
 from datasets.sources import rsna
+from tests.datasets.promises import OF_FOLDERS
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -75,40 +76,11 @@ def test_the_set_is_used_when_it_is_there_and_says_where_its_films_are_from(tmp_
     assert len(catalogue.load("rsna-pneumonia", tmp_path)["train"]) == 3
 
 
-def test_a_set_that_lacks_the_table_or_films_is_refused(tmp_path):
-    assert SOURCE.files(tmp_path) == []
-    write_table(tmp_path)
-    with pytest.raises(DataError, match=r"RSNA Pneumonia: 3 of 4 files are missing, .*b1\.dcm"):
-        SOURCE.files(tmp_path)
-    images = tmp_path / "rsna_pneumonia" / "stage_2_train_images"
-    for name in ("a2", "b1"):
-        (images / f"{name}.dcm").touch()
-    with pytest.raises(
-        DataError, match=r"RSNA Pneumonia: 1 of 4 files are missing, the first is .*c3\.dcm"
-    ):
-        SOURCE.files(tmp_path)
-    (images / "c3.dcm").touch()
-    assert [path.name for path in SOURCE.files(tmp_path)] == [
-        "stage_2_train_labels.csv",
-        "b1.dcm",
-        "a2.dcm",
-        "c3.dcm",
-    ]
-    (tmp_path / "rsna_pneumonia" / "stage_2_train_labels.csv").unlink()
-    with pytest.raises(DataError, match=r"stage_2_train_labels\.csv is not a readable table"):
-        SOURCE.files(tmp_path)
-
-
 @pytest.mark.parametrize("rows", [["a2,,,,,2"], ["a2,,,,,1", "a2,,,,,0"]])
 def test_targets_that_are_none_or_disagree_are_refused(tmp_path, rows):
     write_table(tmp_path, rows)
     with pytest.raises(DataError, match="the targets of a2 are not all 0 or all 1"):
         SOURCE.files(tmp_path)
-
-
-def test_loading_an_absent_set_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"RSNA Pneumonia is not under"):
-        catalogue.load("rsna-pneumonia", tmp_path)
 
 
 def test_a_film_is_preprocessed(tmp_path):
@@ -119,3 +91,9 @@ def test_a_film_is_preprocessed(tmp_path):
     image = SOURCE.load(tmp_path)["train"].images[1, 0]
     assert (np.diff(image[:, 100].astype(int)) >= 0).all()
     assert image[[0, -1], 100].tolist() == [0, 255]
+
+
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -17,6 +17,7 @@ from datasets.sources.taskonomy import (
     read_segments,
     views,
 )
+from tests.datasets.promises import OF_FILES
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -124,13 +125,6 @@ def test_the_set_is_used_when_it_is_there_and_loads_with_fewer_images_than_the_m
         "test": 1,
     }
     assert catalogue.resolve("taskonomy", embedded=True, home=tmp_path).used == "scenes"
-
-
-def test_the_files_are_those_that_are_read(tmp_path):
-    write_official(tmp_path)
-    files = SOURCE.files(tmp_path)
-    assert len(files) == len(set(files)) == 5 * len(DOMAINS)
-    assert all(path.is_file() for path in files)
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
@@ -282,3 +276,9 @@ def test_a_pickled_class_is_refused(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{"code": 1}] * 1000), allow_pickle=True)
     with pytest.raises(ValueError, match="Python objects"):
         read_class(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("promise", OF_FILES)
+@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write_official)])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -9,6 +9,7 @@ from datasets.annotations import AnnotatedSplit
 from datasets.source import DataError
 from datasets.sources import tnbc
 from datasets.sources.tnbc import PER_PATIENT
+from tests.datasets.promises import OF_FOLDERS
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -126,13 +127,6 @@ def test_empty_folders_are_no_set(tmp_path):
     assert len(SOURCE.load(tmp_path)["test"]) == len(SOURCE.files(tmp_path)) // 2 - 37
 
 
-def test_a_folder_half_there_is_refused(tmp_path):
-    folder = official(tmp_path)
-    (folder / "GT_04" / "04_2.png").unlink()
-    with pytest.raises(DataError, match=r"TNBC: 1 of 100 files are missing, .*04_2\.png"):
-        catalogue.resolve("tnbc", home=tmp_path)
-
-
 def test_a_mask_of_another_size_than_its_image_is_refused(tmp_path):
     folder = official(tmp_path)
     image(folder / "GT_04" / "04_2.png", MASK[1:])
@@ -151,20 +145,6 @@ def test_a_picture_or_an_inverted_mask_is_no_mask(tmp_path, tones):
         SOURCE.load(tmp_path)
 
 
-def test_an_unreadable_image_is_refused(tmp_path):
-    folder = official(tmp_path)
-    (folder / "Slide_11" / "11_3.png").write_bytes(b"no picture")
-    with pytest.raises(DataError, match=r"11_3\.png is not a readable image"):
-        SOURCE.load(tmp_path)
-
-
-def test_rows_without_files_are_refused(tmp_path):
-    folder = packed(tmp_path)
-    (folder / "images" / "03_1.jpg").unlink()
-    with pytest.raises(DataError, match=r"TNBC: 1 of 101 files are missing, .*03_1\.jpg"):
-        SOURCE.files(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -180,3 +160,9 @@ def test_an_index_of_other_patients_is_refused(tmp_path, old, new, message):
     (folder / "index.csv").write_text(text.replace(old, new))
     with pytest.raises(DataError, match=message):
         SOURCE.files(tmp_path)
+
+
+@pytest.mark.parametrize("promise", OF_FOLDERS)
+@pytest.mark.parametrize(("entry", "write"), [(SOURCE, official), (SOURCE, packed)])
+def test_what_every_reader_promises(tmp_path, promise, entry, write):
+    promise(entry, write, tmp_path)

@@ -1,0 +1,222 @@
+"""Generated sets: what is promised of all, and what is special about each kind."""
+
+import numpy as np
+import pytest
+
+from datasets import blobs, catalogue
+from datasets.annotations import IGNORE, annotations_of
+from datasets.films import NO_FINDING, equalise
+from datasets.sources import generated
+from datasets.sources.generated import (
+    PER_HEAD,
+    draw_classes,
+    draw_films,
+    draw_heads,
+    draw_negatives,
+    draw_scenes,
+    draw_slices,
+)
+from datasets.sources.monuseg import KUMAR, ORGANS
+
+ENTRIES = {entry.name: entry for entry in generated.SOURCES}
+TONED = sorted(name for name in ENTRIES if "brains" not in name and "nuclei" not in name)
+"""Sets whose mean and deviation are their own."""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """All of them, loaded as users load them, which checks sizes, classes and annotations."""
+    home = tmp_path_factory.mktemp("empty")
+    splits = {name: catalogue.load(name, home) for name in ENTRIES}
+    catalogue.load.cache_clear()
+    return splits
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_a_set_needs_no_files_and_says_what_it_is(tmp_path, name):
+    entry = ENTRIES[name]
+    assert entry.files(tmp_path) == []
+    assert (entry.kind, entry.title.split()[0]) == ("synthetic", "generated")
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_splits_share_no_image_and_no_group(loaded, name):
+    splits = loaded[name].values()
+    drawn = [image.tobytes() for split in splits for image in split.images]
+    assert len(set(drawn)) == len(drawn)
+    groups = [set(split.groups.tolist()) for split in splits if split.groups is not None]
+    assert sum(map(len, groups)) == len(set().union(*groups))
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_a_set_is_drawn_the_same_every_time(loaded, name):
+    again = ENTRIES[name].load(None)["test"]
+    assert np.array_equal(again.images, loaded[name]["test"].images)
+    assert np.array_equal(again.labels, loaded[name]["test"].labels)
+
+
+@pytest.mark.parametrize("name", TONED)
+def test_the_stated_mean_and_deviation_are_near_those_of_the_training_images(loaded, name):
+    images = loaded[name]["train"].images / 255
+    assert images.mean() == pytest.approx(np.mean(ENTRIES[name].mean), abs=0.09)
+    assert images.std() == pytest.approx(np.mean(ENTRIES[name].std), abs=0.08)
+
+
+def linear_accuracy(train, test):
+    """Test accuracy of least squares on pixels, all channels and their mean, and a constant."""
+
+    def table(split):
+        pixels = split.images.reshape(len(split), -1) / 255
+        grey = split.images.mean(axis=1).reshape(len(split), -1) / 255
+        values = np.hstack([pixels, grey])
+        return np.hstack([values - values.mean(axis=1, keepdims=True), np.ones((len(values), 1))])
+
+    weights = np.linalg.lstsq(table(train), np.eye(100)[train.labels], rcond=1e-2)[0]
+    return ((table(test) @ weights).argmax(axis=1) == test.labels).mean()
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("shapes", 0.3), ("shapes-100", 0.1), ("shapes-100-shifted", 0.1)]
+)
+def test_classes_can_be_told_apart_by_a_linear_rule(loaded, name, least):
+    assert linear_accuracy(loaded[name]["train"], loaded[name]["test"]) > least
+
+
+# -- images with a class --
+
+
+@pytest.mark.parametrize(
+    ("draw", "classes"),
+    [
+        (lambda count: draw_classes(count, 1), 10),
+        (lambda count: draw_classes(count, 1, shifted=True), 10),
+        (lambda count: draw_classes(count, 1, 10), 100),
+        (lambda count: draw_negatives(count, 1), 100),
+        (lambda count: draw_scenes(count, 1), 6),
+    ],
+)
+def test_classes_are_balanced_and_shuffled(draw, classes):
+    labels = draw(3 * classes).labels
+    assert np.bincount(labels).tolist() == [3] * classes
+    assert labels.tolist() != sorted(labels.tolist())
+
+
+def test_the_two_sites_draw_the_same_figures_differently():
+    here, there = draw_classes(200, 1), draw_classes(200, 1, shifted=True)
+    assert np.array_equal(here.labels, there.labels)
+    darker = there.images.mean(axis=(1, 2, 3)) - here.images.mean(axis=(1, 2, 3))
+    changed = (there.images != here.images).any(axis=(1, 2, 3))
+    assert 60 < changed.sum() < 140
+    assert np.abs(darker[changed]).mean() > 5
+
+
+def test_negatives_are_another_set_with_classes_in_the_order_of_their_hues():
+    pattern, drawn = draw_classes(300, 7, 10), draw_negatives(300, 7)
+    assert np.array_equal(drawn.labels // 10, pattern.labels % 10)
+    assert np.array_equal(drawn.labels % 10, pattern.labels // 10)
+    assert np.array_equal(drawn.images, 255 - pattern.images)
+
+
+# -- films --
+
+
+def test_findings_are_the_real_sets_and_some_are_uncertain_in_training_alone(loaded):
+    for name, real in (("phantom-films", "nih-cxr14"), ("phantom-films-shifted", "chexpert")):
+        own = annotations_of(ENTRIES[name])["findings"].names
+        assert own == annotations_of(catalogue.source(real))["findings"].names
+    uncertain = {
+        (name, split): (content.annotations["findings"] == IGNORE).any()
+        for name in ("phantom-films", "phantom-films-shifted")
+        for split, content in loaded[name].items()
+    }
+    assert [key for key, some in uncertain.items() if some] == [("phantom-films-shifted", "train")]
+
+
+@pytest.mark.parametrize("name", ["phantom-films", "phantom-films-shifted"])
+def test_each_finding_has_enough_films_for_an_auc(loaded, name):
+    for split in loaded[name].values():
+        assert (split.annotations["findings"] == 1).sum(axis=0).min() >= 30
+
+
+def test_the_class_is_whether_there_is_a_finding():
+    names = (NO_FINDING, "mass", "edema")
+    drawn = draw_films(200, 5, names)
+    findings = drawn.annotations["findings"]
+    assert np.array_equal(drawn.labels, findings[:, 1:].any(axis=1))
+    assert np.array_equal(findings[:, 0], 1 - drawn.labels)
+
+
+def test_a_patient_has_one_or_two_films_of_the_same_findings():
+    drawn = draw_films(400, 5, ("mass", "edema"))
+    of_patient = np.unique(drawn.groups, return_counts=True)[1]
+    assert set(of_patient) == {1, 2}
+    for patient in np.unique(drawn.groups):
+        assert len(np.unique(drawn.annotations["findings"][drawn.groups == patient], axis=0)) == 1
+
+
+def test_films_are_equalised(loaded):
+    for name in ("phantom-films", "phantom-films-public"):
+        film = loaded[name]["test"].images[0, 0]
+        assert np.abs(equalise(film).astype(int) - film).max() <= 1
+
+
+# -- nuclei and heads --
+
+
+def test_every_organ_has_as_many_images_as_in_kumar_s_division(loaded):
+    splits = loaded["phantom-nuclei"]
+    assert {split: len(content) for split, content in splits.items()} == {
+        split: len(names) for split, names in KUMAR.items()
+    }
+    counts = np.bincount(splits["train"].labels, minlength=len(ORGANS))
+    assert counts.tolist() == [4, 4, 4, 4, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(ENTRIES) if "nuclei" in name])
+def test_nuclei_are_darker_than_the_ground_and_some_touch(loaded, name):
+    touching = 0
+    for split in loaded[name].values():
+        for image, own in zip(split.images, split.annotations["nuclei"], strict=True):
+            grey = image.mean(axis=0)
+            assert own.max() >= 8
+            assert grey[own > 0].mean() < grey[own == 0].mean() - 20
+            pairs = ((own[:, 1:], own[:, :-1]), (own[1:], own[:-1]))
+            touching += sum(((a != b) & (a > 0) & (b > 0)).any() for a, b in pairs)
+    assert touching > 10
+
+
+def test_slices_are_those_of_a_head_of_the_scanner():
+    heads = draw_heads(4, 645, (2,))  # the third scanner's test heads
+    t1, t2 = (draw_slices("i", modality, "test") for modality in ("t1", "t2"))
+    assert PER_HEAD == (7, 10, 13, 16, 19, 22)
+    assert np.array_equal(t1.images[0, 0], heads.images[0, 0, 7])
+    assert np.array_equal(t1.images[-1, 0], heads.images[3, 0, 22])
+    assert np.array_equal(t2.images[8, 0], heads.images[1, 2, 13])
+    assert t1.groups[[0, 5, 6, 23]].tolist() == [645_000, 645_000, 645_001, 645_003]
+
+
+def test_sequences_show_the_parts_of_a_tumour_in_their_tones():
+    heads = draw_heads(6, 5, (0, 1, 2))
+    parts = heads.annotations["tumour"]
+    assert heads.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    t1, contrast, t2, _ = heads.images.swapaxes(0, 1)
+    assert contrast[parts == 4].mean() > 1.5 * t1[parts == 4].mean()
+    assert t2[parts == 2].mean() > 1.5 * t1[parts == 2].mean()
+
+
+def test_slices_with_a_tumour_have_four_pixels_of_it_at_least_and_heads_are_of_one_set(loaded):
+    for split in loaded["phantom-tumours"].values():
+        assert split.annotations["tumour"].sum(axis=(1, 2)).min() >= 4
+    groups = [
+        set(split.groups.tolist())
+        for name in ENTRIES
+        if name in ("phantom-tumours", "phantom-volumes") or name.endswith("-t1")
+        for split in loaded[name].values()
+    ]
+    assert sum(map(len, groups)) == len(set().union(*groups))
+
+
+def test_every_segment_class_occurs(loaded):
+    for split in loaded["scenes"].values():
+        segments = split.annotations["segment_semantic"]
+        assert np.unique(segments).tolist() == [*range(2 + len(blobs.KINDS))]
