@@ -72,7 +72,7 @@ PLACE = ["row", "column", "metric"]
 """What tells the lines of a table apart; a cell that failed has no metric."""
 SUFFIXES = (
     *("csv", "md", "png", "svg", "pdf", "claims.csv", "layout.json", "records.jsonl"),
-    *("safetensors", "log"),
+    "log",
 )
 """Of the files of a table."""
 Line = Mapping[str, str]
