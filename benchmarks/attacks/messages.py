@@ -100,7 +100,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Message:
+class AttackedMessage:
     """One message's private images and what the attack made of them, as arrays that can cross
     between processes.
     """
@@ -147,7 +147,7 @@ def private_images(case: Case, seeds: Seeds) -> tuple[np.ndarray, Tensor, Tensor
     return indices, images.to(case.device), torch.from_numpy(train.labels[indices]).to(case.device)
 
 
-def attack(case: Case, first: int) -> Message:
+def attack(case: Case, first: int) -> AttackedMessage:
     """Attack the message that begins with image `first`; taken from the stage cache if it was
     attacked before.
     """
@@ -168,7 +168,7 @@ def attack(case: Case, first: int) -> Message:
         lambda number: seeds.torch("attack", case.attack.kind, first + number),
     )
     recovered, private = stage.tensors["images"], unit_range(images[part])
-    return Message(
+    return AttackedMessage(
         indices[part],
         targets[part].cpu().numpy(),
         private.cpu().numpy(),
@@ -193,7 +193,7 @@ def items(case: Case) -> Sequence[int]:
     return range(0, case.images, case.attack.threat.images)
 
 
-def lines(messages: Sequence[Message]) -> list[dict[str, str]]:
+def lines(messages: Sequence[AttackedMessage]) -> list[dict[str, str]]:
     """A line of the CSV for each image."""
     return [
         {
@@ -211,7 +211,7 @@ def lines(messages: Sequence[Message]) -> list[dict[str, str]]:
     ]
 
 
-def verdict(messages: Sequence[Message]) -> str:
+def verdict(messages: Sequence[AttackedMessage]) -> str:
     """How many images came back, in words."""
     values = np.concatenate([message.psnr for message in messages])
     return (
@@ -220,7 +220,7 @@ def verdict(messages: Sequence[Message]) -> str:
     )
 
 
-def write(case: Case, messages: Sequence[Message], folder: Path) -> list[Path]:
+def write(case: Case, messages: Sequence[AttackedMessage], folder: Path) -> list[Path]:
     """The CSV, the JSON that says how it was made, and the picture, in `folder`."""
     shown = lines(messages)
     about = {

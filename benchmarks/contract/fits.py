@@ -35,7 +35,7 @@ class BrokenContractError(AssertionError):
 
 
 @dataclass(frozen=True)
-class Message:
+class SentMessage:
     """What a client sends, as it is encoded."""
 
     kind: str
@@ -65,14 +65,14 @@ class Fit:
     """Deliver to the server what clients sent in this other run."""
     graphs: Literal["", "taken", "replayed"] = ""
     """Train as under `--compile graphs`, by steps that are `taken`, or recorded and `replayed`."""
-    _messages: list[Message] = field(default_factory=list, init=False)
+    _messages: list[SentMessage] = field(default_factory=list, init=False)
 
     def _deliver(
         self, transfer: Transfer, received: dict[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
         if transfer.direction == "down":
             return received
-        sent = Message(transfer.kind, transfer.client, encode(received))
+        sent = SentMessage(transfer.kind, transfer.client, encode(received))
         self._messages.append(sent)
         if self.replay is None:
             return received
@@ -129,7 +129,7 @@ class Fit:
         return [content_digest(module.state_dict()) for module in self.modules]
 
     @property
-    def sent(self) -> list[Message]:
+    def sent(self) -> list[SentMessage]:
         """What clients send, in order."""
         _ = self.fitted
         return self._messages

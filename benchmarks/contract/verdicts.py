@@ -21,7 +21,7 @@ KEPT, BROKEN, NOT_JUDGED = "kept", "broken", "not judged"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PromiseVerdict:
     """On one promise."""
 
     promise: str
@@ -32,7 +32,7 @@ class Verdict:
     """`FILE:LINE` of the method."""
 
 
-def judge(entry: MethodEntry) -> Iterator[Verdict]:
+def judge(entry: MethodEntry) -> Iterator[PromiseVerdict]:
     """Verdicts on all promises, one after another; of a method that does not repeat itself, nothing
     further is compared. Raises SpecError for a method that does not run.
     """
@@ -41,14 +41,14 @@ def judge(entry: MethodEntry) -> Iterator[Verdict]:
         promise = " ".join(str(check.__doc__).split("\n\n")[0].split())
         if not repeats:
             finding = "no two runs of it can be compared"
-            yield Verdict(promise, NOT_JUDGED, finding, place(subject))
+            yield PromiseVerdict(promise, NOT_JUDGED, finding, place(subject))
             continue
         try:
             check(subject)
-            yield Verdict(promise, KEPT)
+            yield PromiseVerdict(promise, KEPT)
         except (BrokenContractError, AccessError) as error:
             repeats = check is not is_deterministic
-            yield Verdict(promise, BROKEN, str(error), place(subject))
+            yield PromiseVerdict(promise, BROKEN, str(error), place(subject))
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
             at = place(subject, error)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import FittedCell, Measure, Taken
 from results.arrays import pack
 from results.record import Measurement
 
@@ -34,7 +34,7 @@ class Attention(Measure):
     table with one column.
     """
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         return Taken(*measure(run.federation, run.fitted, run.percent))
 
 

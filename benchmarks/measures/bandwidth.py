@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
+from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
 from metrics.names import BANDWIDTH
 from results.record import Measurement
 
@@ -23,7 +23,7 @@ class Bandwidth(Measure):
 
     every_epoch = True
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         metric, rounds = run.metrics[0], getattr(run.method, "rounds", None)
         ledger = run.federation.channel.ledger
         return Taken(*measure_traffic(metric, run.scale(metric), run.models, ledger, rounds))

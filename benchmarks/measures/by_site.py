@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
+from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
 from benchmarks.tables.scenario_registry import find_scenario
 from metrics.names import BANDWIDTH, SUBJECTS, at_site
 from results.record import Measurement
@@ -24,16 +24,16 @@ class BySite(Measure):
 
     numbers = True
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         sites = samples_by_site(run)
         numbers = measure(run, sites)
         return Taken(*numbers, self.picture(run, sites))
 
-    def picture(self, run: Fitted, sites: Mapping[str, LabelledSet]) -> str:
+    def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
         """What a picture of the sites is drawn from, packed; nothing where there is none."""
         return ""
 
-    def histories(self, run: Fitted, metric: str) -> list[Sequence[float]]:
+    def histories(self, run: FittedCell, metric: str) -> list[Sequence[float]]:
         """On each site that the cell is measured on. A history names no site where a run looks at
         one alone, and not the first of several.
         """
@@ -48,7 +48,7 @@ class BySite(Measure):
         ]
 
 
-def samples_by_site(run: Fitted) -> Mapping[str, LabelledSet]:
+def samples_by_site(run: FittedCell) -> Mapping[str, LabelledSet]:
     """What a cell is measured on: test samples by site, or validation samples of all together."""
     configuration, scenario = _of(run)
     if configuration.evaluation.on == "validation":
@@ -57,14 +57,16 @@ def samples_by_site(run: Fitted) -> Mapping[str, LabelledSet]:
     return scenario.test_sets(configuration, run.sources, device)
 
 
-def _of(run: Fitted) -> tuple[Configuration, ModuleType]:
+def _of(run: FittedCell) -> tuple[Configuration, ModuleType]:
     from benchmarks.scenarios.configuration import Configuration
 
     configuration = Configuration.parse(run.config)
     return configuration, find_scenario(configuration.data.task).load()
 
 
-def measure(run: Fitted, sites: Mapping[str, LabelledSet]) -> tuple[tuple[Measurement, ...], str]:
+def measure(
+    run: FittedCell, sites: Mapping[str, LabelledSet]
+) -> tuple[tuple[Measurement, ...], str]:
     """The table's metrics, mean over models and sites, and how they came about; of what a table may
     ask beside the task's, GB of the whole run (`bandwidth-gb`) and subjects. A metric that no model
     and site has, as the bytes where nothing crosses, has no number.

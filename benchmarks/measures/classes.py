@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
 from results.arrays import pack
 from results.record import Measurement
 
@@ -24,7 +24,7 @@ class Classes(Measure):
     def needs_fit(self, config: Config) -> bool:
         return False
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         classes = classes_of_slot(run.federation, str(run.config["partition.slot"]))
         counts = np.array([client.label_counts for client in run.federation.clients])
         arrays = pack({"counts": counts})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.measures.by_site import BySite
-from benchmarks.tables.measure import Fitted
+from benchmarks.tables.measure import FittedCell
 from results.arrays import pack
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Contours(BySite):
 
     numbers = False  # it is the picture that is looked at
 
-    def picture(self, run: Fitted, sites: Mapping[str, LabelledSet]) -> str:
+    def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
         return found(run.federation, run.models[0], sites)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.measures.final import in_words, metrics_of
-from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
+from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
 from results.record import Measurement
 
 
@@ -12,7 +12,7 @@ class Curve(Measure):
 
     every_epoch = True
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         models, measurements = run.models, list[Measurement]()
         for metric in metrics_of(run):
             histories = [checkpoint.history for checkpoint in models]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from benchmarks.measures import final
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import FittedCell, Measure, Taken
 from metrics.names import BANDWIDTH, PROPERTY
 from results.record import Measurement
 
@@ -38,7 +38,7 @@ class Exchange(Measure):
     budgets that a method declares.
     """
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         learnt = tuple(name for name in run.metrics if not of_exchange(name))
         numbers = final.MEASURE.take(replace(run, metrics=learnt))
         if run.method.oracle:

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
+from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
 from metrics.names import LOWER, facts
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Final(Measure):
 
     numbers = True
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         from benchmarks.scenarios.configuration import EvaluationSettings, read_section
 
         how = read_section(run.config, "evaluation", EvaluationSettings)
@@ -42,7 +42,7 @@ class Final(Measure):
         return Taken(tuple(measurements), in_words(run, statistic_name(histories, how)))
 
 
-def metrics_of(run: Fitted) -> list[str]:
+def metrics_of(run: FittedCell) -> list[str]:
     """The table's metrics, but for those of tasks that the run's is not: a table may have columns
     of several.
     """
@@ -50,7 +50,7 @@ def metrics_of(run: Fitted) -> list[str]:
     return [metric for metric in run.metrics if metric not in others]
 
 
-def in_words(run: Fitted, how: str) -> str:
+def in_words(run: FittedCell, how: str) -> str:
     """How numbers came about that are `how` of each model: over how many models, and on which test
     films where there are findings.
     """

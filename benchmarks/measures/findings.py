@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from benchmarks.measures.film_counts import scarce_findings
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken, counted
+from benchmarks.tables.measure import Config, FittedCell, Measure, Taken, counted
 from benchmarks.tables.scenario_registry import find_scenario
 from results.record import Measurement
 
@@ -26,7 +26,7 @@ SITES = "findings."
 class Findings(Measure):
     """AUCs on the test set that `evaluation.test` names, which may be of no client."""
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         from benchmarks.scenarios.configuration import Configuration
 
         configuration = Configuration.parse(run.config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
 
 ATTACKS = ("dlg", "idlg", "inverting")
 """Rows' images that an attack makes (`reconstruction.KINDS`, which imports torch)."""
@@ -43,7 +43,7 @@ class Leakage(Measure):
             f" {steps:,} iterations"
         )
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         from benchmarks.attacks import distances
 
         samples = run.fitted[0].samples if run.fitted else None

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.measures import final
 from benchmarks.measures.attention import attention_maps
 from benchmarks.measures.findings import task_of
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import FittedCell, Measure, Taken
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Pointing(Measure):
     of `final`.
     """
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         learnt = tuple(name for name in run.metrics if name not in (POINTING, EMPTY))
         numbers = final.MEASURE.take(replace(run, metrics=learnt))
         test = run.federation.evaluation.test_set

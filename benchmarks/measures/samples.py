@@ -4,7 +4,7 @@ local model.
 
 from __future__ import annotations
 
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import FittedCell, Measure, Taken
 from results.record import Measurement
 
 
@@ -13,7 +13,7 @@ class Samples(Measure):
 
     extractor = True
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         """Raises ValueError for a method that generated no images."""
         from federation.training.inputs import unit_range
         from federation.training.loops import predict

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.measures import final
 from benchmarks.measures.exchange import followed, measurements, properties
-from benchmarks.tables.measure import Fitted, Measure, Taken, counted, mean_of_numbers
+from benchmarks.tables.measure import FittedCell, Measure, Taken, counted, mean_of_numbers
 from metrics.names import (
     CLIENT_FLOPS,
     CORRUPTED,
@@ -52,7 +52,7 @@ class Scorecard(Measure):
     numbers = True
     every_epoch = True
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         from metrics.settling import epochs_to_end
 
         numbers = final.MEASURE.take(replace(run, metrics=(ACCURACY,)))
@@ -86,7 +86,7 @@ class Scorecard(Measure):
         )
 
 
-def networks_may_differ(run: Fitted) -> bool:
+def networks_may_differ(run: FittedCell) -> bool:
     """Whether the method's fit goes through, followed with clients of two kinds of network: not if
     it refuses them (HeterogeneousClientsError), or if states or tensors of two shapes meet in it
     (ValueError, RuntimeError). Raises whatever else the fit raises then.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted
+from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted
 from metrics.names import is_count
 from results.arrays import pack
 
@@ -25,7 +25,7 @@ class Segmentations(Measure):
     with one column.
     """
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         return Taken(*measure(run.federation, run.fitted))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import FittedCell, Measure, Taken
 from results.arrays import pack
 from results.record import Measurement
 
@@ -14,7 +14,7 @@ class Synthesis(Measure):
     the first of each client.
     """
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         federation, made = run.federation, run.fitted[0].samples
         clients = [client for client in federation.clients if client.size]
         if made is None or len(made) % len(clients):

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from benchmarks.measures.final import Final
-from benchmarks.tables.measure import Fitted, Taken
+from benchmarks.tables.measure import FittedCell, Taken
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Teachers(Final):
     what their weights are worth.
     """
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         taken = super().take(run)
         if LENT not in run.method.oracle:
             return taken

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ class Transferability(Measure):
     def methods(self, config: Config) -> tuple[str, ...]:
         return (str(config[SELECTING]),) if SELECTING in config else ()
 
-    def histories(self, run: Fitted, metric: str) -> list[Sequence[float]]:
+    def histories(self, run: FittedCell, metric: str) -> list[Sequence[float]]:
         return super().histories(run, ACCURACY if metric == TRANSFER_ACCURACY else metric)
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         selecting = cast(Selecting, run.other_method(str(run.config[SELECTING])))
         teacher = int(run.config[f"{run.name}.teacher"])
         return Taken(*measure(run.federation, selecting, teacher, run.fitted, run.percent))

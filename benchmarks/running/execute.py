@@ -24,7 +24,7 @@ from benchmarks.scenarios.configuration import Configuration, EvaluationSettings
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
 from federation.cache import StageCache
 from federation.channel import Channel
 from federation.data import Checkpoint
@@ -176,7 +176,7 @@ def _measured(
         if channel.round == 0 and any(e.kind == "fit" and e.computed for e in stages.events):
             show_spent(1, channel, federation.privacy)  # rounds show it themselves
         _check_sent(cell.method, federation, method)
-    run = Fitted(
+    run = FittedCell(
         config=config,
         metrics=cell.metrics,
         unit=cell.unit,
@@ -232,7 +232,7 @@ def _check_sent(name: str, federation: Federation, method: Method) -> None:
         )
 
 
-def settled(run: Fitted, measure: Measure) -> dict[str, bool]:
+def settled(run: FittedCell, measure: Measure) -> dict[str, bool]:
     """For each of the table's metrics that the run's models have a history of: whether it had
     settled in all of them at the epoch that is looked at.
     """

@@ -53,7 +53,7 @@ SAME_MACHINE = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """What became of one cell."""
 
     record: Record
@@ -273,11 +273,11 @@ def verify_records(
     context: Context,
     on_event: Callable[[Cell, Event], None],
     check_device: Callable[[str], None],
-) -> list[Verdict]:
+) -> list[Verification]:
     """The verdict on each record, in order. `context` names an empty stage folder; `check_device`
     raises SpecError.
     """
-    verdicts: dict[int, Verdict] = {}
+    verdicts: dict[int, Verification] = {}
     cells: list[Cell] = []
     positions: list[int] = []
     for position, record in enumerate(records):
@@ -286,9 +286,9 @@ def verify_records(
             if cell.device != "cpu":
                 check_device(cell.device)
         except (SpecError, DataError) as error:
-            verdicts[position] = Verdict(record, NOT_VERIFIABLE, str(error))
+            verdicts[position] = Verification(record, NOT_VERIFIABLE, str(error))
         except (KeyError, TypeError, ValueError) as error:
-            verdicts[position] = Verdict(
+            verdicts[position] = Verification(
                 record, NOT_VERIFIABLE, f"the record is incomplete: {type(error).__name__}: {error}"
             )
         else:
@@ -301,11 +301,11 @@ def verify_records(
             record = records[positions[event.cell]]
             differing, rule = compare_records(record, event.record, cells[event.cell].unit)
             word, why = (MISMATCH, "; ".join(differing)) if differing else (MATCH, rule)
-            verdicts[positions[event.cell]] = Verdict(record, word, why, event.record)
+            verdicts[positions[event.cell]] = Verification(record, word, why, event.record)
     return [verdicts[position] for position in range(len(records))]
 
 
-def exit_code(verdicts: Sequence[Verdict]) -> int:
+def exit_code(verdicts: Sequence[Verification]) -> int:
     """0 if all that could be verified match, 1 if one does not, 2 if none could be."""
     words = {verdict.word for verdict in verdicts}
     return 1 if MISMATCH in words else 0 if MATCH in words else 2

@@ -54,7 +54,7 @@ class FindingsSettings:
 
 
 @dataclass(frozen=True)
-class Site(of_sites.Site):
+class FilmSite(of_sites.Site):
     """The films of a data set, and which findings each has."""
 
     findings: tuple[str, ...]
@@ -104,7 +104,7 @@ def _uncertain(policy: Policy, finding: str) -> int:
     return {"zeros": 0, "ones": 1, "ignore": UNKNOWN}[policy]
 
 
-def site_of(configuration: Configuration, data: ResolvedData) -> Site:
+def site_of(configuration: Configuration, data: ResolvedData) -> FilmSite:
     """The films of one data set, as the configuration reads them.
 
     Raises DataError for a set without findings, without a setting of them, or with one that it does
@@ -123,10 +123,10 @@ def site_of(configuration: Configuration, data: ResolvedData) -> Site:
             raise DataError(
                 f"findings.{data.asked}: unknown finding {finding!r}; {near(finding, known.names)}"
             )
-    return Site(data, configuration.data.image_size, findings, settings.uncertain)
+    return FilmSite(data, configuration.data.image_size, findings, settings.uncertain)
 
 
-def all_findings(sites: Sequence[Site]) -> tuple[str, ...]:
+def all_findings(sites: Sequence[FilmSite]) -> tuple[str, ...]:
     """Every finding that any site labels, once, in the order of the sites."""
     return tuple(dict.fromkeys(finding for site in sites for finding in site.findings))
 
@@ -156,7 +156,7 @@ class SiteDivision:
 
 
 def divide_site(
-    partition: PartitionSettings, site: Site, clients: int, seeds: Seeds
+    partition: PartitionSettings, site: FilmSite, clients: int, seeds: Seeds
 ) -> SiteDivision:
     """A site's films among its clients: a share of the patients is held out, the others' films are
     dealt by one finding each.
@@ -179,7 +179,7 @@ def divide_site(
     return SiteDivision([pool[part] for part in dealt], held)
 
 
-def test_indices(partition: PartitionSettings, site: Site, seeds: Seeds) -> np.ndarray:
+def test_indices(partition: PartitionSettings, site: FilmSite, seeds: Seeds) -> np.ndarray:
     """The test films of a site that count."""
     drawn = seeds.numpy("partition", site.data.asked, "test limit")
     return limit(site.samples("test"), partition.test_limit, drawn)
@@ -251,7 +251,7 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
             places=torch.from_numpy(np.concatenate(places)).to(device) if whole else None,
         )
 
-    public = Site(data.public, sites[0].size, (), "zeros")
+    public = FilmSite(data.public, sites[0].size, (), "zeros")
     drawn = seeds.numpy("partition", "public limit")
     shown = first_of_order(len(public.samples("train")), partition.public_limit, drawn)
     held = pooled("train", [division.validation for division in divisions])
@@ -271,7 +271,7 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
 
 
 def _clients(
-    site: Site, division: SiteDivision, findings: Sequence[str], device: str
+    site: FilmSite, division: SiteDivision, findings: Sequence[str], device: str
 ) -> list[ClientPart]:
     """What the clients of a site hold; `findings` are those of all sites."""
     dealt = np.concatenate(division.clients)

@@ -82,7 +82,7 @@ class PixelSettings:
 
 
 @dataclass(frozen=True)
-class Site(of_sites.Site):
+class PixelSite(of_sites.Site):
     """The samples of a data set, or those of one of its classes."""
 
     size: tuple[int, ...]
@@ -146,7 +146,7 @@ class Site(of_sites.Site):
         return (self.task, self.how.cut, self.how.patches, self.how.overlap)
 
 
-def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
+def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, PixelSite]:
     """Every site that a configuration names, whether it trains or not, by what tables call it.
 
     Raises DataError for a class that the data set does not have, SpecError for unknown settings.
@@ -159,7 +159,7 @@ def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> d
     dims = len(catalogue.source(by_name[names[0]].used).shape) - 1
     size = (configuration.data.depth or side, side, side)[-dims:]
     if not how.labels:
-        sites = [Site(by_name[n], size, called.get(n, n), annotation, how) for n in names]
+        sites = [PixelSite(by_name[n], size, called.get(n, n), annotation, how) for n in names]
         return {site.name: site for site in sites}
     [data] = (by_name[name] for name in names)
     known = catalogue.source(data.used).class_names
@@ -167,12 +167,12 @@ def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> d
         if label not in known:
             raise DataError(f"pixels.labels: unknown class {label!r}; {near(label, known)}")
     return {
-        label: Site(data, size, label, annotation, how, known.index(label))
+        label: PixelSite(data, size, label, annotation, how, known.index(label))
         for label in how.labels.split("+")
     }
 
 
-def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
+def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, PixelSite]:
     """The sites on whose test samples a cell is measured; none if these are not told apart, being
     classes of a data set of which none is named.
     Raises DataError for a site that is unknown or has no test samples.
@@ -207,15 +207,15 @@ def test_sets(
     return {name: site.tests("test", site.samples("test"), device) for name, site in sites.items()}
 
 
-def _of_all_classes(sites: Mapping[str, Site], device: str) -> LabelledSet:
+def _of_all_classes(sites: Mapping[str, PixelSite], device: str) -> LabelledSet:
     first, *_ = sites.values()
     every = np.sort(np.concatenate([site.samples("test") for site in sites.values()]))
     return first.tests("test", every, device)
 
 
 def divide(
-    partition: PartitionSettings, sites: Sequence[Site], seeds: Seeds
-) -> list[tuple[Site, np.ndarray]]:
+    partition: PartitionSettings, sites: Sequence[PixelSite], seeds: Seeds
+) -> list[tuple[PixelSite, np.ndarray]]:
     """Who holds which training samples: a client for every site, or several of one.
 
     `by-size` gives each client as many groups (patients) as the others, from those with the least
@@ -224,7 +224,7 @@ def divide(
     Raises PartitionError for a division that cannot exist.
     """
 
-    def pool(site: Site) -> np.ndarray:
+    def pool(site: PixelSite) -> np.ndarray:
         drawn = seeds.numpy("partition", site.name, "pool limit")
         return limit(site.samples("train"), partition.pool_limit, drawn)
 
@@ -289,7 +289,9 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     )
 
 
-def _public(configuration: Configuration, data: DataSets, site: Site, device: str) -> PublicData:
+def _public(
+    configuration: Configuration, data: DataSets, site: PixelSite, device: str
+) -> PublicData:
     """Public samples of another data set, or none."""
     if data.public is None:
         shape = (site.source.shape[0], *site.size)

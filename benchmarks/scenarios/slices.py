@@ -52,7 +52,7 @@ class SliceSettings:
 
 
 @dataclass(frozen=True)
-class Site(of_sites.Site):
+class SliceSite(of_sites.Site):
     """The subjects of a data set, and what undersampling leaves of their slices."""
 
     size: int
@@ -106,14 +106,14 @@ class Site(of_sites.Site):
 
 def sites_of(
     configuration: Configuration, sources: Sequence[ResolvedData], names: str, setting: str
-) -> dict[str, Site]:
+) -> dict[str, SliceSite]:
     """The sites of these names, separated by commas, all if it is empty. Raises DataError for an
     unknown one, which `setting` names.
     """
     how = read_section(configuration.others, "slices", SliceSettings)
     called = names_of(how.called)
     side = configuration.data.image_size
-    known = {called.get(data.asked, data.asked): Site(data, side, how) for data in sources}
+    known = {called.get(data.asked, data.asked): SliceSite(data, side, how) for data in sources}
     if len(known) < len(sources):
         raise DataError(f"slices.called: {how.called!r} gives two data sets one name")
     for name, site in known.items():
@@ -126,7 +126,7 @@ def sites_of(
     return named(known, names, setting)
 
 
-def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
+def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, SliceSite]:
     """The sites on whose test subjects a cell is measured. Raises DataError for an unknown one."""
     names = read_section(configuration.others, "slices", SliceSettings).test
     return sites_of(configuration, sources, names, "slices.test")
@@ -142,7 +142,7 @@ def test_sets(
     return {",".join(sites): _subjects([*sites.values()], device)}
 
 
-def _subjects(sites: Sequence[Site], device: str) -> LabelledSet:
+def _subjects(sites: Sequence[SliceSite], device: str) -> LabelledSet:
     return together([(site, site.samples("test")) for site in sites], "test", device)
 
 
@@ -180,7 +180,9 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     )
 
 
-def _public(configuration: Configuration, data: DataSets, site: Site, device: str) -> PublicData:
+def _public(
+    configuration: Configuration, data: DataSets, site: SliceSite, device: str
+) -> PublicData:
     """Undersampled slices of another data set, or none."""
     if data.public is None:
         side = configuration.data.image_size

@@ -29,7 +29,7 @@ Config = Mapping[str, Scalar]
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedCell:
     """A cell's federation after its method's fit, and what of the cell a measure may ask."""
 
     config: Config
@@ -172,10 +172,10 @@ class Measure(ABC):
         """Names of other methods whose settings and code have a part in a cell's numbers."""
         return ()
 
-    def histories(self, run: Fitted, metric: str) -> list[Sequence[float]]:
+    def histories(self, run: FittedCell, metric: str) -> list[Sequence[float]]:
         """Those of the run's models of what the table calls `metric`, empty where one has none."""
         return [model.history.get(metric, ()) for model in run.models]
 
     @abstractmethod
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         """The numbers of a cell. Raises ValueError for a run that has nothing of the kind."""

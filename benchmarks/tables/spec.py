@@ -17,7 +17,7 @@ from federation.execution import DEFAULT, FAST, Execution
 from results.files import RefusedError
 
 Scalar = bool | int | float | str
-Value = Scalar | Mapping[str, Scalar]
+SettingValue = Scalar | Mapping[str, Scalar]
 """One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs
 all hold.
 
@@ -79,16 +79,16 @@ class Setting:
 
     name: str
     """Dotted: `local.epochs`; `dlad.temperature` sets the field of the method `dlad`."""
-    paper: Value
+    paper: SettingValue
     source: str
     """`paper`, `code` (the authors' release), `assumed`, or `class` (the method's docstring)."""
     where: str
     """Section, or the reason of an assumption."""
-    cpu: Value | None = None
+    cpu: SettingValue | None = None
     """Reduced value for the cpu profile; None keeps the paper's."""
-    smoke: Value | None = None
-    gpu: Value | None = None
-    released: Value | None = None
+    smoke: SettingValue | None = None
+    gpu: SettingValue | None = None
+    released: SettingValue | None = None
     """Value under `--protocol released`, where the authors' code departs from the paper."""
 
     def __post_init__(self) -> None:
@@ -98,16 +98,16 @@ class Setting:
             )
 
     @property
-    def reduced(self) -> dict[str, Value | None]:
+    def reduced(self) -> dict[str, SettingValue | None]:
         """What each profile has in the paper's place."""
         return {"smoke": self.smoke, "cpu": self.cpu, "gpu": self.gpu, "paper": None}
 
     @property
-    def values(self) -> tuple[Value | None, ...]:
+    def values(self) -> tuple[SettingValue | None, ...]:
         """All that it can be."""
         return (self.paper, *self.reduced.values(), self.released)
 
-    def value(self, profile: str, protocol: str) -> Value:
+    def value(self, profile: str, protocol: str) -> SettingValue:
         """The value before columns are told apart."""
         reduced = self.reduced[profile]
         if reduced is not None:
@@ -129,7 +129,7 @@ def _fits(column: Mapping[str, Any], pair: str) -> bool:
     return str(column.get(key)) in wanted.split("|")
 
 
-def pick(value: Value, column: Mapping[str, Any]) -> Scalar:
+def pick(value: SettingValue, column: Mapping[str, Any]) -> Scalar:
     """The scalar that `value` takes in a column. Raises SpecError if no entry fits."""
     if not isinstance(value, Mapping):
         return value

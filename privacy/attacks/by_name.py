@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from privacy.attacks.dlg import deep_leakage
 from privacy.attacks.idlg import improved_deep_leakage, leaked_label
 from privacy.attacks.inverting import invert_gradients
-from privacy.attacks.matching import Reconstruction
+from privacy.attacks.matching import ReconstructedImages
 from privacy.attacks.threat import ThreatModel, share
 
 Kind = Literal["dlg", "idlg", "inverting"]
@@ -61,7 +61,7 @@ def reconstruct(
     *,
     bounds: tuple[Tensor, Tensor],
     generator: torch.Generator,
-) -> Reconstruction:
+) -> ReconstructedImages:
     """Attack what a client shares of `inputs` (n, c, h, w), as `model` takes them, and their
     `targets` (n,).
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from privacy.attacks.matching import Reconstruction, best_of, checked, match_shared, noise
+from privacy.attacks.matching import ReconstructedImages, best_of, checked, match_shared, noise
 from privacy.attacks.threat import ThreatModel
 
 
@@ -28,7 +28,7 @@ def deep_leakage(
     iterations: int = 300,
     restarts: int = 1,
     line_search: bool = True,
-) -> Reconstruction:
+) -> ReconstructedImages:
     """Attack `shared`, what a client with images (c, h, w) sends under `threat`: a tensor by each
     parameter, in their order.
 
@@ -47,7 +47,7 @@ def deep_leakage(
     """
     shared = checked(model, shared, image_shape, classes, iterations, restarts)
 
-    def start() -> Reconstruction:
+    def start() -> ReconstructedImages:
         images = noise((threat.images, *image_shape), shared[0], generator)
         logits = noise((threat.images, classes), shared[0], generator)
         return match_shared(

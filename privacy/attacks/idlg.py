@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from privacy.attacks.matching import Reconstruction, best_of, checked, match_shared, noise
+from privacy.attacks.matching import ReconstructedImages, best_of, checked, match_shared, noise
 from privacy.attacks.threat import ThreatModel
 
 
@@ -61,7 +61,7 @@ def improved_deep_leakage(
     iterations: int = 300,
     restarts: int = 1,
     line_search: bool = True,
-) -> Reconstruction:
+) -> ReconstructedImages:
     """Attack `shared`, what a client sends under `threat`, which must be of one image and one step;
     else as `deep_leakage`.
 
@@ -74,7 +74,7 @@ def improved_deep_leakage(
     label = torch.tensor([leaked_label(shared, classes, threat)], device=shared[0].device)
     labels = F.one_hot(label, classes).to(shared[0])
 
-    def start() -> Reconstruction:
+    def start() -> ReconstructedImages:
         images = noise((1, *image_shape), shared[0], generator)
         return match_shared(
             model, shared, threat, images, lambda: labels, (images,), iterations, line_search

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from privacy.attacks.matching import Reconstruction, best_of, checked, cosine_distance, noise
+from privacy.attacks.matching import ReconstructedImages, best_of, checked, cosine_distance, noise
 from privacy.attacks.threat import ThreatModel, share
 
 DECAY_AT = (3 / 8, 5 / 8, 7 / 8)
@@ -46,7 +46,7 @@ def invert_gradients(
     lr: float = 0.1,
     tv: float = 0.1,
     bounds: tuple[float | Tensor, float | Tensor] = (0.0, 1.0),
-) -> Reconstruction:
+) -> ReconstructedImages:
     """Attack `shared`, what a client with images (c, h, w) of classes `labels` (n,) sends under
     `threat`; else as `deep_leakage`.
 
@@ -69,7 +69,7 @@ def invert_gradients(
     labels = labels.to(shared[0].device)
     low, high = (torch.as_tensor(bound).to(shared[0]) for bound in bounds)
 
-    def start() -> Reconstruction:
+    def start() -> ReconstructedImages:
         images = noise((threat.images, *image_shape), shared[0], generator).requires_grad_()
         optimiser = torch.optim.Adam([images], lr=lr)
         milestones = [max(1, int(iterations * part)) for part in DECAY_AT]
@@ -91,7 +91,7 @@ def invert_gradients(
                 images.clamp_(low, high)
         reconstructed = images.detach()
         distance = cosine_distance(share(model, reconstructed, labels, threat), shared)
-        return Reconstruction(
+        return ReconstructedImages(
             reconstructed,
             F.one_hot(labels, classes).to(reconstructed),
             float(distance),

@@ -30,7 +30,7 @@ PATIENCE = 25
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class ReconstructedImages:
     """What the attack found: the dummy images of the lowest distance that any start came by."""
 
     images: Tensor
@@ -130,11 +130,11 @@ def noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> T
     return torch.randn(shape, generator=generator, device=generator.device).to(like)
 
 
-def best_of(start: Callable[[], Reconstruction], restarts: int) -> Reconstruction:
+def best_of(start: Callable[[], ReconstructedImages], restarts: int) -> ReconstructedImages:
     """The best of at most `restarts` starts; the first that succeeds is the last.
     FloatingPointError if none was finite.
     """
-    best: Reconstruction | None = None
+    best: ReconstructedImages | None = None
     for tried in range(1, restarts + 1):
         one = start()
         if math.isfinite(one.distance) and (best is None or one.distance < best.distance):
@@ -158,7 +158,7 @@ def match_shared(
     variables: Sequence[Tensor],
     iterations: int,
     line_search: bool,
-) -> Reconstruction:
+) -> ReconstructedImages:
     """One start of DLG or iDLG: `descend` until `images` and `labels_of()` would share what was
     shared.
 
@@ -187,7 +187,7 @@ def descend(
     scale: float = SCALE,
     line_search: bool = True,
     goal: float = FOUND,
-) -> Reconstruction:
+) -> ReconstructedImages:
     """One start: L-BFGS moves `variables`, on which `images` and `labels_of()` depend, to lessen
     `distance_of(labels_of())`.
 
@@ -231,4 +231,4 @@ def descend(
         stands_still = len(lows) > PATIENCE and lows[-1] > 0.9 * lows[-1 - PATIENCE]
         if lowest <= goal or stands_still or not math.isfinite(trajectory[-1]):
             break
-    return Reconstruction(*best, lowest, tuple(trajectory), starts=1, goal=goal)
+    return ReconstructedImages(*best, lowest, tuple(trajectory), starts=1, goal=goal)

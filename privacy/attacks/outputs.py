@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from privacy.attacks.matching import Reconstruction, best_of, descend, noise
+from privacy.attacks.matching import ReconstructedImages, best_of, descend, noise
 from privacy.attacks.threat import ThreatModel, share, squared_norm
 
 FOUND = 1e-12
@@ -83,7 +83,7 @@ def match_answers(
     generator: torch.Generator,
     iterations: int = 100,
     restarts: int = 1,
-) -> Reconstruction:
+) -> ReconstructedImages:
     """Choose `count` dummy images of shape (c, h, w), and labels, whose answers are the observed
     ones, by L-BFGS.
 
@@ -99,7 +99,7 @@ def match_answers(
             f"iterations and restarts must be at least 1, not {iterations} and {restarts}"
         )
 
-    def start() -> Reconstruction:
+    def start() -> ReconstructedImages:
         images, logits = (
             noise(shape, observed[0], generator)
             for shape in ((count, *image_shape), (count, classes))

@@ -131,7 +131,7 @@ def _by_ratio(key: Key, was: float, now: float, allowed: float, unit: str, kind:
 
 
 @dataclass(frozen=True)
-class Speed:
+class SpeedRun:
     """One run of the benchmarks."""
 
     machine: str
@@ -140,7 +140,7 @@ class Speed:
     """Seconds per round by full name of the benchmark."""
 
 
-def read_speed(path: Path) -> Speed:
+def read_speed(path: Path) -> SpeedRun:
     """Read such a file. Raises ResultsError if it is not one, or has no benchmark."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -154,10 +154,10 @@ def read_speed(path: Path) -> Speed:
         ) from error
     if not medians:
         raise ResultsError(f"{path} has no benchmark")
-    return Speed(f"{name}, {cpu.get('count')} cores", medians)
+    return SpeedRun(f"{name}, {cpu.get('count')} cores", medians)
 
 
-def compare_speed(base: Speed, new: Speed, allowed: float) -> list[Difference]:
+def compare_speed(base: SpeedRun, new: SpeedRun, allowed: float) -> list[Difference]:
     """The ratio of the medians of every benchmark, where both ran on the same processor; 0 leaves
     the ratios out.
 

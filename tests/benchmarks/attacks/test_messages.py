@@ -22,7 +22,7 @@ from methods.fediod import FedIOD
 from models.catalogue import build
 from privacy.attacks import by_name
 from privacy.attacks.by_name import Attack
-from privacy.attacks.matching import Reconstruction
+from privacy.attacks.matching import ReconstructedImages
 from privacy.attacks.threat import ThreatModel
 
 
@@ -204,7 +204,7 @@ def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(di
             NORMALISE(unit_range(digits[0][:2])).double(),
             torch.nn.functional.one_hot(digits[1][:2], 10),
         )
-        return Reconstruction(images.flip(0), labels.flip(0), 0.0, (), 1)
+        return ReconstructedImages(images.flip(0), labels.flip(0), 0.0, (), 1)
 
     monkeypatch.setattr(by_name, "deep_leakage", finds_them_the_other_way_round)
     found, errors = recovered(digits, "lenet-sigmoid", Attack("dlg", ThreatModel(batch_size=2)))

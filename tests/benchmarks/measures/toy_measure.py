@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
 from results.arrays import pack
 from results.record import Measurement
 
@@ -22,7 +22,7 @@ class Toy(Measure):
     def methods(self, config: Config) -> tuple[str, ...]:
         return ("standalone",)
 
-    def take(self, run: Fitted) -> Taken:
+    def take(self, run: FittedCell) -> Taken:
         other = type(run.other_method("standalone")).__name__
         count = Measurement("models", float(len(run.fitted)))
         sent = Measurement("bytes", float(run.federation.channel.total("up")))

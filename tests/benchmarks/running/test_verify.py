@@ -12,7 +12,7 @@ from benchmarks.running.verify import (
     MATCH,
     MISMATCH,
     NOT_VERIFIABLE,
-    Verdict,
+    Verification,
     compare_records,
     draw,
     exit_code,
@@ -323,4 +323,4 @@ def test_a_row_that_is_gone_is_not_the_cell_recorded():
     [([MATCH, NOT_VERIFIABLE], 0), ([MATCH, MISMATCH, NOT_VERIFIABLE], 1), ([NOT_VERIFIABLE], 2)],
 )
 def test_the_exit_code_says_the_worst_that_is_known(words, code):
-    assert exit_code([Verdict(RECORD, word) for word in words]) == code
+    assert exit_code([Verification(RECORD, word) for word in words]) == code

@@ -11,7 +11,7 @@ import torch
 from benchmarks.scenarios import slices
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
-from benchmarks.scenarios.slices import Site, SliceSettings
+from benchmarks.scenarios.slices import SliceSettings, SliceSite
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from datasets.partitions import PartitionError
@@ -149,7 +149,7 @@ def test_without_a_name_all_sites_are_tested():
 
 
 def site(**how):
-    return Site(catalogue.resolve("phantom-brains-b-t1"), 32, SliceSettings(**how))
+    return SliceSite(catalogue.resolve("phantom-brains-b-t1"), 32, SliceSettings(**how))
 
 
 def test_all_slices_of_a_test_subject_have_the_same_columns_and_each_training_slice_its_own():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.tables.measure import Fitted, counted, mean_of_numbers
+from benchmarks.tables.measure import FittedCell, counted, mean_of_numbers
 from results.record import Measurement
 
 
@@ -19,7 +19,9 @@ def run(sizes, fitted, role=""):
     ]
     given = {"role": role, "federation": SimpleNamespace(clients=clients)}
     models = [SimpleNamespace(owner=owner) for owner in fitted]
-    return Fitted(**{field.name: None for field in fields(Fitted)} | given | {"fitted": models})
+    return FittedCell(
+        **{field.name: None for field in fields(FittedCell)} | given | {"fitted": models}
+    )
 
 
 THREE = ("client-0", "client-1", "client-2")
