@@ -205,7 +205,11 @@ WITH_STEPS = (
     "pseudo-label",
 )
 """Methods with loops of their own; FedIOD's reconstruction has that of its segmentation."""
-WAITS = ("federation/channel.py", "federation/augmentation/basic.py")
+WAITS = (
+    "federation/channel.py",
+    "federation/augmentation/basic.py",
+    "federation/augmentation/rand.py",
+)
 """What waits in a step and may: messages, once each, and strong views, for how many images undergo
 each operation."""
 

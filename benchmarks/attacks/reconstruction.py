@@ -30,7 +30,7 @@ class Recovered:
     labels: Tensor
     """Classes (n,)."""
     distance: float
-    """`Reconstruction.distance`."""
+    """`ReconstructedImages.distance`."""
     starts: int
     """Starts that were tried."""
 

@@ -279,7 +279,7 @@ class TestImages(Method):
     """Learns the test images with labels of its own, past the property."""
 
     def fit(self, federation):
-        images = federation.evaluation._test_set.images
+        images = federation.evaluation._held.test.images
         return learn(federation, images, images.flatten(1).sum(dim=1).long() % 10)
 
 
@@ -298,5 +298,5 @@ class PublicLabels(Method):
     """Takes the public set's labels past the oracle."""
 
     def fit(self, federation):
-        labels = federation.evaluation._labels_of_public
+        labels = federation.evaluation._held.oracle_labels
         return federation.distill(F.one_hot(labels, 10).float())
