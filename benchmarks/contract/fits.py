@@ -102,7 +102,7 @@ class Fit:
 
     @functools.cached_property
     def fitted(self) -> Fitted:
-        """What the method learns; flags and generators are afterwards as before."""
+        """What it learns; flags and generators are afterwards as before."""
         method = shortened(self.method) if self.brief else self.method
         federation, _ = self.federation, self.replay and self.replay.fitted
         replayed = on_the_cpu() if self.graphs == "replayed" else contextlib.nullcontext()
@@ -110,7 +110,10 @@ class Fit:
             torch.set_num_threads(1)
             for move in (torch.seed, random.seed, np.random.seed):
                 move()  # no two fits draw alike from generators that no seed reaches
-            return method.fit(federation)
+            fitted = method.fit(federation)
+        if self.replay and len(self._messages) < len(self.replay.sent):
+            raise BrokenContractError("that clients send less than before tells of their samples")
+        return fitted
 
     @functools.cached_property
     def modules(self) -> list[torch.nn.Module]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import traceback
 from collections.abc import Iterator
@@ -40,8 +41,8 @@ def judge(entry: MethodEntry) -> Iterator[PromiseVerdict]:
     for check in CHECKS:
         promise = " ".join(str(check.__doc__).split("\n\n")[0].split())
         if not repeats:
-            finding = "no two runs of it can be compared"
-            yield PromiseVerdict(promise, NOT_JUDGED, finding, place(subject))
+            why = "no two runs can be compared"
+            yield PromiseVerdict(promise, NOT_JUDGED, why, place(subject))
             continue
         try:
             check(subject)
@@ -50,9 +51,10 @@ def judge(entry: MethodEntry) -> Iterator[PromiseVerdict]:
             repeats = check is not is_deterministic
             yield PromiseVerdict(promise, BROKEN, str(error), place(subject))
         except (Exception, SystemExit) as error:
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
-            at = place(subject, error)
-            raise SpecError(f"{entry.name} does not run: {reason} ({at})") from error
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:500]
+            raise SpecError(
+                f"{entry.name} does not run: {why} ({place(subject, error)})"
+            ) from error
 
 
 def place(method: Method, error: BaseException | None = None) -> str:
@@ -73,15 +75,12 @@ def findings(entry: MethodEntry) -> tuple[str, ...]:
     """
     code = [entry.code, source_digest(__name__)]
     path = cache_home() / "contracts" / f"{digest([entry.name, code])}.json"
+    with contextlib.suppress(FileNotFoundError):
+        if kept := read_sealed_json(path):
+            return tuple(kept["findings"])
     try:
-        kept = read_sealed_json(path)
-    except FileNotFoundError:
-        kept = None
-    if kept is None:
-        try:
-            found = [v.finding for v in judge(entry) if v.word != KEPT]
-        except SpecError as error:
-            found = [str(error)]
-        kept = {"findings": list(dict.fromkeys(found))}
-        write_sealed_json(path, kept)
-    return tuple(kept["findings"])
+        found = [v.finding for v in judge(entry) if v.word != KEPT]
+    except SpecError as error:
+        found = [str(error)]
+    write_sealed_json(path, {"findings": (unique := list(dict.fromkeys(found)))})
+    return tuple(unique)

@@ -121,11 +121,19 @@ class Means(Sender):
 
 
 class ByNumber(Sender):
-    """As many messages as the first label says."""
+    """As many messages as the first image is bright."""
 
     def hidden(self, shard):
         bright = int(shard.images[0].float().mean())
         return [{"x": torch.zeros(1)} for _ in range(bright)]
+
+
+class ByFewer(Sender):
+    """As many messages as the first image is dark."""
+
+    def hidden(self, shard):
+        dark = 255 - int(shard.images[0].float().mean())
+        return [{"x": torch.zeros(1)} for _ in range(dark)]
 
 
 @dataclass(frozen=True)
