@@ -58,9 +58,7 @@ def judge(entry: MethodEntry) -> Iterator[PromiseVerdict]:
 
 
 def place(method: Method, error: BaseException | None = None) -> str:
-    """`FILE:LINE` of a method: of its own line where `error` was raised; else of its `fit`, or of
-    its class where that has none of its own.
-    """
+    """`FILE:LINE` of a method: of its line where `error` was raised, else of its `fit` or class."""
     kind = type(method)
     path = inspect.getsourcefile(kind)
     frames = traceback.extract_tb(error.__traceback__) if error else []
