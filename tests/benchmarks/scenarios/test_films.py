@@ -152,7 +152,7 @@ def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_
     configuration = Configuration.parse(config_of(**{"partition.pool_limit": 0}))
     first = films.site_of(configuration, catalogue.resolve("nih-cxr14", embedded=True))
     double = ResolvedData("chexpert", first.data.used, "surrogate", first.data.digest, "")
-    second = films.Site(double, 16, ("edema", "cardiomegaly"), "reference")
+    second = films.FilmSite(double, 16, ("edema", "cardiomegaly"), "reference")
     patients = first.groups("train", first.samples("train"))
     assert (patients == second.groups("train", second.samples("train"))).all()
     one, other = (
@@ -173,9 +173,9 @@ def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_
 )
 def test_uncertain_labels_become_what_the_policy_says(policy, becomes):
     data = catalogue.resolve("chexpert", embedded=True)
-    asked = films.Site(data, 16, ("edema", "cardiomegaly"), policy)
+    asked = films.FilmSite(data, 16, ("edema", "cardiomegaly"), policy)
     every = np.arange(800)
-    plain = films.Site(data, 16, ("edema", "cardiomegaly"), "ignore").targets("train", every)
+    plain = films.FilmSite(data, 16, ("edema", "cardiomegaly"), "ignore").targets("train", every)
     found = asked.targets("train", every)
     unsure = plain == UNKNOWN
     assert unsure.any(axis=0).all()
@@ -186,7 +186,9 @@ def test_uncertain_labels_become_what_the_policy_says(policy, becomes):
 
 def test_a_finding_that_the_set_has_no_labels_of_is_not_known():
     data = catalogue.resolve("nih-cxr14", embedded=True)
-    found = films.Site(data, 16, ("lung-opacity", "mass"), "zeros").targets("train", np.arange(50))
+    found = films.FilmSite(data, 16, ("lung-opacity", "mass"), "zeros").targets(
+        "train", np.arange(50)
+    )
     assert set(found[:, 0]) == {UNKNOWN}
     assert set(found[:, 1]) <= {0, 1}
 
