@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -13,11 +12,10 @@ from rich.table import Table as RichTable
 from benchmarks.attacks import targets
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import check_device
-from benchmarks.commands.options import RequireReal
-from benchmarks.tables.request import choice
+from benchmarks.tables.request import Request, choice, takes
 from benchmarks.tables.spec import SpecError
-from results.command_line import NUMBER, WHOLE, number, path, whole
-from results.files import RUNS, cache_home, check_writable
+from results.command_line import NUMBER, WHOLE, number, whole
+from results.files import cache_home, check_writable
 
 SHARES = f"Options of --target {targets.SHARING}, whose clients share gradients or updates"
 ANSWERS = f"Options of --target {' or '.join(targets.names())}, whose clients answer"
@@ -25,7 +23,9 @@ ANSWERS = f"Options of --target {' or '.join(targets.names())}, whose clients an
 
 
 @app.command("attack")
+@takes("require_real", "jobs", "results")
 def attack_clients(
+    request: Request,
     ctx: typer.Context,
     dataset: Annotated[str, typer.Option(help="data set of the private images")] = "digits",
     network: Annotated[str, typer.Option(help="DLG and iDLG need a smooth one")] = "lenet-sigmoid",
@@ -128,19 +128,9 @@ def attack_clients(
     seed: Annotated[
         int, typer.Option(parser=whole(0), metavar=WHOLE, help="of images, weights and starts")
     ] = 0,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            parser=whole(0), metavar=WHOLE, help="worker processes; 0: one per core, one on a GPU"
-        ),
-    ] = 0,
     device: Annotated[
         str, typer.Option(help="cpu, cuda, cuda:1, mps", rich_help_panel=SHARES)
     ] = "cpu",
-    require_real: RequireReal = False,
-    results: Annotated[
-        Path, typer.Option(parser=path, metavar="PATH", help="folder for CSV, record and picture")
-    ] = RUNS,
 ) -> None:
     """Reconstruct private images from what a client shares, and show how near the attack comes."""
     from datasets import catalogue
@@ -152,9 +142,9 @@ def attack_clients(
     choice("--shares", shares, ("gradient", "update"))
     choice("--batch-norm", batch_norm, ("eval", "train"))
     check_device(device)
-    for folder in (cache_home(), results / "attack"):
+    for folder in (cache_home(), request.results / "attack"):
         check_writable(folder)
-    data = catalogue.resolve(dataset, require_real=require_real)
+    data = catalogue.resolve(dataset, require_real=request.require_real)
 
     from benchmarks.attacks import answers, messages
     from benchmarks.running.execute import prepare_device
@@ -201,7 +191,7 @@ def attack_clients(
             prepare_device(device, 1, DEFAULT)  # as the workers, whose stages are keyed by it
             items = module.items(work)
             each = partial(module.attack, work)
-            outcomes = in_processes(each, items, jobs or default_jobs(device), done, device)
+            outcomes = in_processes(each, items, request.jobs or default_jobs(device), done, device)
     except (ValueError, ArithmeticError, RuntimeError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
     console.print(escape(str(work)), soft_wrap=True)
@@ -212,7 +202,7 @@ def attack_clients(
         table.add_row(*(_short(value) for value in line.values()))
     console.print(table)
     console.print(f"[bold]{module.verdict(outcomes)}[/]", soft_wrap=True)
-    for file in module.write(work, outcomes, results / "attack"):
+    for file in module.write(work, outcomes, request.results / "attack"):
         console.print(f"wrote {escape(str(file))}", soft_wrap=True)
 
 

@@ -22,4 +22,3 @@ Tables = Annotated[
         autocompletion=_tables_like,
     ),
 ]
-RequireReal = Annotated[bool, typer.Option("--require-real", help="refuse stand-in data")]

@@ -26,8 +26,6 @@ from results.files import RUNS
 from results.names import near
 from results.numbers import MOST_WHOLE, shortened, whole_number
 
-Texts = tuple[str, ...]
-
 
 def choice(option: str, value: str, known: Iterable[str]) -> str:
     """The value, if it is known. Raises SpecError for another."""
@@ -64,14 +62,14 @@ def read_seeds(value: str | Iterable[int]) -> tuple[int, ...]:
     return seeds
 
 
-def read_only(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, Texts]:
+def read_only(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, tuple[str, ...]]:
     """`["dataset=mnist", "row=global-dlad"]`, or a mapping of keys to a value or several, as texts
     by key. Raises SpecError for anything but key=value.
     """
     if isinstance(value, Mapping):
         several = {key: [v] if isinstance(v, str | int | float) else v for key, v in value.items()}
         return {key: tuple(map(str, values)) for key, values in several.items()}
-    only: dict[str, Texts] = {}
+    only: dict[str, tuple[str, ...]] = {}
     for key, text in _pairs(value or (), "--only takes key=value", "--only dataset=mnist"):
         only[key] = (*only.get(key, ()), text)
     return only
@@ -94,7 +92,7 @@ def _pairs(texts: Iterable[str], wanted: str, example: str) -> Iterable[tuple[st
         yield name, value
 
 
-def _read_plugins(value: Iterable[Path | str]) -> Texts:
+def _read_plugins(value: Iterable[Path | str]) -> tuple[str, ...]:
     return tuple(map(str, value or ()))
 
 
@@ -154,7 +152,7 @@ class Request:
         "paper, or released: what the authors' code does where it departs",
         autocompletion=lambda: PROTOCOLS,
     )
-    only: Mapping[str, Texts] | None = option(
+    only: Mapping[str, tuple[str, ...]] | None = option(
         None,
         read_only,
         "only these columns or rows; values may be a,b; repeatable",
@@ -173,7 +171,7 @@ class Request:
         on_command_line=list[str] | None,
         metavar="SETTING=VALUE",
     )
-    plugins: Texts = option(  # noqa: RUF009
+    plugins: tuple[str, ...] = option(
         (),
         _read_plugins,
         "a file or package with one more method; repeatable",
