@@ -48,9 +48,8 @@ def reproduce_tables(
 ) -> None:
     """Regenerate tables: measured beside published, pictures, and the paper's claims judged.
 
-    At smoke a cell takes some three seconds of one core, the longest half a minute: so the records
-    in results/reference/smoke, from a machine with two cores (Intel Xeon). `plan` estimates a table
-    on this machine.
+    At smoke a cell takes some four seconds of one core, the longest half a minute. So the records
+    in results/reference/smoke say, from two cores of an AMD EPYC. `plan` estimates a table here.
     """
     names = table_names(some_tables(tables), request.protocol)
     selection = selected(request, names)
