@@ -102,7 +102,7 @@ class Record:
     stages: dict[str, int] = field(default_factory=dict)
     """Stages computed and reused while the cell ran."""
     peak_memory_mb: float = 0.0
-    """Largest resident set of the worker so far, which may have run other cells before."""
+    """Most memory that the worker has filled so far, also in earlier cells, library files aside."""
     arrays: str = ""
     """What the table's picture is drawn from, where it shows more than numbers
     (`results.arrays.pack`)."""

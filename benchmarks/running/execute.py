@@ -6,8 +6,6 @@ import contextlib
 import gc
 import os
 import platform
-import resource
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -19,6 +17,7 @@ import torch
 
 from benchmarks.running.budget import length
 from benchmarks.running.events import OUT_OF_MEMORY, Context
+from benchmarks.running.machine import peak_memory_mb
 from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration, EvaluationSettings, read_section
 from benchmarks.scenarios.scenario import DataSets
@@ -121,7 +120,6 @@ def run_cell(
         with contextlib.suppress(RuntimeError):  # after some errors a device does nothing more
             torch.cuda.empty_cache()
     computed = [event for event in stages.events if event.computed]
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     record = Record(
         **common,
         **outcome,
@@ -131,7 +129,7 @@ def run_cell(
         finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         seconds=round(time.monotonic() - started, 3),
         stages={"computed": len(computed), "reused": len(stages.events) - len(computed)},
-        peak_memory_mb=round(usage / (2**20 if sys.platform == "darwin" else 2**10), 1),
+        peak_memory_mb=peak_memory_mb(),
     )
     return record, trace
 

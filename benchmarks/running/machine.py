@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
+import sys
+from pathlib import Path
 
 from results.sourcecode import ROOT
 
@@ -23,6 +26,20 @@ def git_commit() -> tuple[str, bool]:
     except (OSError, subprocess.CalledProcessError):
         return "", False
     return head, bool(changed)
+
+
+def peak_memory_mb(status: Path = Path("/proc/self/status")) -> float:
+    """The most memory that this process has filled itself, in MB.
+
+    Pages of libraries are left out where the kernel counts them (Linux): how many of them are
+    resident depends on how their files were last read, and differs by hundreds of MB.
+    """
+    if status.exists():
+        lines = (line.split() for line in status.read_text().splitlines())
+        kb = {words[0]: int(words[1]) for words in lines if words[-1:] == ["kB"]}
+        return round((kb["VmHWM:"] - kb["RssFile:"]) / 2**10, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
 def default_jobs(device: str) -> int:
