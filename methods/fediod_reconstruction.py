@@ -18,9 +18,7 @@ import torch
 
 from federation.federation import Federation
 from federation.tasks.reconstruction import Reconstruction
-from methods.fediod_segmentation import FedIODSegmentation
-from methods.fediod_segmentation.algorithm import Server
-from methods.fediod_segmentation.settings import Settings
+from methods.fediod_segmentation import FedIODSegmentation, Server
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class FedIODReconstruction(FedIODSegmentation):
     title = "FedIOD"
     reconstructs = True
     quick: ClassVar[Mapping[str, Any]] = {
-        **Settings.quick,
+        **FedIODSegmentation.quick,
         "confidence": 0.0,
         "uniqueness": 0.0,
         "l1": 30.0,

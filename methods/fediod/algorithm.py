@@ -9,7 +9,7 @@ Only images, outputs and gradients cross the channel, and label counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,28 +19,40 @@ from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.seeds import Stream
 from federation.shared.learner import steps_per_epoch
+from federation.shared.voting import vote
+from federation.training.loops import predict
 from federation.watching import show
 from methods.fediod.losses import (
     adversarial_loss,
     aggregate,
-    confidence_loss,
+    class_balance,
     ensemble_weights,
-    jensen_shannon,
-    mimic_loss,
+    released_diversity,
+    weighted_sum,
 )
 from methods.fediod.parties import (
+    RELEASED_FACTOR,
     Answer,
     Node,
     Server,
     generate,
+    make_generator,
     make_nodes,
+    make_samples,
     make_server,
+    snapshot_parts,
     with_samples,
 )
-from methods.fediod.private import fit_privately
-from methods.fediod.released import class_balance, note_released, released_diversity
 from methods.fediod.settings import Settings
+from privacy.accounting import calibrate
+from privacy.conventions import replaced_epsilon
 from privacy.plan import GS_WGAN, RELEASED
+from privacy.releases import GaussianSteps
+from privacy.sanitising import SENSITIVITY_FACTOR, release
+
+RELEASED_STEPS, RELEASED_DELTA = 64, 1e-3
+"""What the authors' DP code gives its accountant: steps an epoch, whatever their number, and
+delta."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +80,7 @@ class FedIOD(Settings):
         server = make_server(self, federation)
         generator, student = server.generator.module, server.student.module
         steps = steps_per_epoch(self.steps, self.batch_size, federation.clients)
-        parts = server.parts()
-        for node in nodes:
-            parts |= node.parts()
+        parts = snapshot_parts(nodes, generator=server.generator, student=server.student)
         for epoch in federation.rounds(self.epochs, alike=True, **parts):
             latents = federation.streams.shuffling("fediod latents", epoch)
             for node in nodes:
@@ -94,23 +104,13 @@ class FedIOD(Settings):
         images = generate(self, federation, server.generator.module, latents)
         answers = [node.answer(images) for node in nodes]
         logits, scores, mimic = self.output_distillation(federation, server, images, answers)
-        # Update: G against the student, then S.
-        parameters = list(server.student.module.parameters())
-        gradients = (
-            torch.autograd.grad(mimic, parameters, retain_graph=True)
-            if self.student_steps == 1
-            else None
-        )
-        self.generator_loss(logits, scores, mimic, server.pi).backward(
-            inputs=list(server.generator.module.parameters())
-        )
-        server.generator.step()
-        if gradients is None:
+        loss = self.generator_loss(logits, scores, mimic, server.pi)
+        if self.student_steps == 1:
+            server.update(loss, mimic)
+        else:
+            loss.backward(inputs=list(server.generator.module.parameters()))
+            server.generator.step()
             self.student_on_fresh_images(federation, server, nodes, latents)
-            return mimic.detach()
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
-        server.student.step()
         return mimic.detach()
 
     def output_distillation(
@@ -130,26 +130,18 @@ class FedIOD(Settings):
         answer = federation.forward(server.student.module, images)
         return logits, scores, self.mimic_loss(answer, aggregate(logits, weights))
 
-    def mimic_loss(self, student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
-        """L_mimic () between logits (n, classes), as it is set."""
-        return mimic_loss(student, ensemble, self.temperature, self.printed_mimic)
-
     def generator_loss(
         self, logits: torch.Tensor, scores: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor
     ) -> torch.Tensor:
         """L_conf + L_unique - L_mimic - sum_k L_gan^k of Algorithm 1, as G minimises it."""
         gan_weights = pi if self.gan_weights == "size" else torch.full_like(pi, 1 / len(pi))
         probabilities = logits.softmax(dim=2)
-        terms: tuple[tuple[float, Callable[[], torch.Tensor]], ...] = (
+        return weighted_sum(
             (self.gan, lambda: adversarial_loss(scores, gan_weights, self.logarithmic)),
-            (-self.mimic, lambda: mimic),
-            (self.confidence, lambda: confidence_loss(probabilities, pi)),
-            (-self.uniqueness, lambda: jensen_shannon(probabilities, pi).mean()),
+            *self.terms(probabilities, mimic, pi),
             (self.diversity, lambda: released_diversity(probabilities)),
             (self.balance, lambda: class_balance(probabilities, pi)),
         )
-        # A term that is off asks nothing of the clients.
-        return torch.stack([weight * term() for weight, term in terms if weight]).sum()
 
     def student_on_fresh_images(
         self, federation: Federation, server: Server, nodes: list[Node], latents: Stream
@@ -167,3 +159,68 @@ class FedIOD(Settings):
             server.student.optimizer.step()
             server.student.optimizer.zero_grad(set_to_none=True)
         server.student.schedule.step()
+
+
+def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
+    """Both stages under differential privacy (Privacy Analysis): nothing leaves a client but noisy
+    gradients and noisy votes.
+
+    G learns by L_gan alone, since votes have no gradient; then the clients vote on some of its
+    images, once, and S learns the winners. Both sums over clients are formed under secure
+    aggregation.
+    """
+    plan, nodes = federation.privacy.plan, make_nodes(settings, federation)
+    generator = make_generator(settings, federation)
+    steps = steps_per_epoch(settings.steps, settings.batch_size, federation.clients)
+    rate = plan.sample_rate or 1 / len(nodes)
+    judged = settings.epochs * steps * settings.batch_size
+
+    def released(noise: float) -> tuple[GaussianSteps, ...]:
+        return (release(judged, noise, rate),)
+
+    noise = calibrate(released, (1 - plan.votes_share) * plan.epsilon, plan.delta, plan.accountant)
+    for node in nodes:
+        federation.privacy.spend(node.client, *released(noise))  # before the first of them
+    parts = snapshot_parts(nodes, generator=generator)
+    for epoch in federation.rounds(settings.epochs, alike=True, **parts):
+        latents = federation.streams.shuffling("fediod latents", epoch)
+        for node in nodes:
+            node.begin_epoch(epoch)
+        generator.module.train()
+        for _ in federation.steps(steps, name="private"):
+            images = generate(settings, federation, generator.module, latents)
+            asked = images.detach()
+            feedback = [node.noisy_gradient(asked, rate, noise, len(nodes)) for node in nodes]
+            images.backward(
+                torch.stack(feedback).sum(dim=0), inputs=list(generator.module.parameters())
+            )
+            generator.step()
+        federation.networks.check_finite(generator.module)
+    federation.channel.round = settings.epochs + 1
+    images = make_samples(settings, federation, generator.module, plan.queries)
+    teachers = {node.client.index: node.teacher for node in nodes}
+    labels = vote(
+        federation,
+        [node.client for node in nodes],
+        lambda client: predict(teachers[client.index], images, normalise=federation.normalise),
+        plan.queries,
+        images=images,
+    )
+    student = federation.distill(labels, federation.task.loss, images)
+    return with_samples(settings, federation, student, generator.module)
+
+
+def note_released(settings: Settings, federation: Federation) -> None:
+    """What the released code's own accountant says of the noise that it adds, and what that leaves
+    out.
+    """
+    noise, clients = federation.privacy.plan.noise_multiplier, len(federation.clients)
+    steps = GaussianSteps(noise, 1 / clients, settings.epochs * RELEASED_STEPS)
+    claimed = replaced_epsilon(steps, RELEASED_DELTA, tight=False)
+    federation.privacy.note(
+        "released DP has no epsilon: logits and the teachers' gradients leave without noise,"
+        " every client answers in every step, and the noise is"
+        f" {noise * RELEASED_FACTOR / SENSITIVITY_FACTOR:g} sensitivities; its own accountant, with"
+        f" noise multiplier {noise:g}, sample rate 1/{clients}, {RELEASED_STEPS} steps an epoch and"
+        f" delta {RELEASED_DELTA:g}, says {claimed:.2f} for all {settings.epochs} epochs"
+    )

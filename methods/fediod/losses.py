@@ -1,4 +1,4 @@
-"""Losses and weights of FedIOD, Eq. 2 to 10; pure functions.
+"""Losses and weights of FedIOD, Eq. 2 to 11.
 
 D_k is, as in Eq. 2, the probability that an image is generated: it is trained to be low on the
 client's images.
@@ -6,10 +6,59 @@ client's images.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 
 from federation.shared.averaging import class_count_weights
+
+Term = tuple[float, Callable[[], torch.Tensor]]
+"""A weight, and what gives the loss () that it is the weight of."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What G and S learn by in all forms of FedIOD."""
+
+    mimic: float = 1.0
+    """Weight of L_mimic for the generator; 0 leaves it out there. The student always learns by
+    it."""
+    confidence: float = 1.0
+    """Weight of L_conf."""
+    uniqueness: float = 1.0
+    """Weight of L_unique."""
+    weights: str = "eq8"
+    """Weights of the ensemble: `eq8`; `eq8-own` with 1 - D_k for D_k; `size` (common in FL, Table
+    6); `class-count`; of pixels also `sum`, all one (released code)."""
+    temperature: float = 0.0
+    """tau of L_mimic; 0 stands for infinity, where it is the limit of Eq. 6."""
+    printed_mimic: bool = False
+    """Whether L_mimic at infinity is |S - A|^2 of Eq. 10 as printed, at least 2C times more than
+    the limit of Eq. 6 that it stands for."""
+
+    def mimic_loss(self, student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
+        """L_mimic () between logits (n, classes), as it is set."""
+        return mimic_loss(student, ensemble, self.temperature, self.printed_mimic)
+
+    def terms(
+        self, probabilities: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor
+    ) -> tuple[Term, ...]:
+        """L_conf + L_unique - L_mimic of Algorithm 1, by the clients' probabilities (clients, n,
+        classes).
+        """
+        return (
+            (-self.mimic, lambda: mimic),
+            (self.confidence, lambda: confidence_loss(probabilities, pi)),
+            (-self.uniqueness, lambda: jensen_shannon(probabilities, pi).mean()),
+        )
+
+
+def weighted_sum(*terms: Term) -> torch.Tensor:
+    """The sum () of losses; one whose weight is 0 asks nothing of the clients."""
+    return torch.stack([weight * loss() for weight, loss in terms if weight]).sum()
 
 
 def size_weights(sizes: torch.Tensor) -> torch.Tensor:
@@ -143,9 +192,8 @@ def mimic_loss(
             return difference.square().sum(dim=1).mean()
         centred = difference - difference.mean(dim=1, keepdim=True)
         return centred.square().sum(dim=1).mean() / (2 * student.shape[1])
-    wide = (
-        torch.float32 if student.device.type == "mps" else torch.float64
-    )  # MPS has no double precision
+    # MPS has no double precision.
+    wide = torch.float32 if student.device.type == "mps" else torch.float64
     target = (ensemble.to(wide) / temperature).log_softmax(dim=1)
     divergence = F.kl_div(
         (student.to(wide) / temperature).log_softmax(dim=1),
@@ -154,3 +202,27 @@ def mimic_loss(
         log_target=True,
     )
     return (temperature**2 * divergence).to(student.dtype)
+
+
+# -- of the authors' code --
+
+
+def released_diversity(probabilities: torch.Tensor) -> torch.Tensor:
+    """The released code's term, which it adds: mean over clients of KL(mean over clients || q_k),
+    clamped to [0.01, 0.99].
+
+    It is low when clients agree, where Eq. 5 is low when they differ.
+    """
+    mean = probabilities.mean(dim=0).clamp(0.01, 0.99)
+    divergences = [
+        F.kl_div(each.clamp(0.01, 0.99).log(), mean, reduction="batchmean")
+        for each in probabilities
+    ]
+    return torch.stack(divergences).mean()
+
+
+def class_balance(probabilities: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """The released code's term: sum_k pi_k sum_c p_k^c log2 p_k^c of the batch's mean prediction
+    p_k; in bits.
+    """
+    return -(weights @ entropy(probabilities.mean(dim=1))) / math.log(2)

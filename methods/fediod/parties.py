@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,17 +19,19 @@ from federation.seeds import Stream
 from federation.shared.learner import Learner, steps_per_epoch
 from federation.shared.remote import ask
 from federation.training.inputs import unit_range
-from methods.fediod.losses import discriminator_loss, size_weights
-from methods.fediod.released import noisy_scores
+from methods.fediod.losses import adversarial_loss, discriminator_loss, size_weights
 from methods.fediod.settings import Settings
 from models.generative import Generator, PatchDiscriminator
 from privacy.plan import RELEASED
+from privacy.sanitising import SENSITIVITY_FACTOR, clip, sanitise
 
 Answer = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """A client's part of a step: logits (n, classes), patch logits (n, h, w), and E[D_k(x')], which is
 a constant."""
-ANSWERED = ("logits", "discriminator-outputs")
-"""What of it the server can differentiate."""
+RELEASED_BOUND, RELEASED_FACTOR = 100.0, 0.1
+"""Of the authors' DP code: the clipping norm times the size of the batch, at the input of the
+discriminator's last convolution, where GS-WGAN has 1 and clips at the generated image; and the
+factor in place of `SENSITIVITY_FACTOR`, so that noise is below the sensitivity."""
 
 
 @dataclass
@@ -47,14 +50,10 @@ class Node:
 
     def begin_epoch(self, epoch: int) -> None:
         """Draw from the streams of `epoch` from now on."""
-        names = stream_names(self.client, epoch)
+        names = ("fediod client", self.client.index, epoch)
         self.stream = self.federation.streams.shuffling(*names)
         if self.federation.privacy.mechanism:
             self.noise = self.federation.privacy.noise(*names)
-
-    def parts(self) -> dict[str, Any]:
-        """What a snapshot keeps, by name."""
-        return self.discriminator.parts(f"{self.client.index} discriminator")
 
     def answer(self, images: torch.Tensor) -> Answer:
         """The client's part of a step on images (n, c, h, w)."""
@@ -68,7 +67,7 @@ class Node:
                 "discriminator-outputs": self.judge(received),
             }
 
-        logits, scores = self.ask(images, on_client, ANSWERED)
+        logits, scores = self.ask(images, on_client, ("logits", "discriminator-outputs"))
         own = {"own": own_score}
         sent = self.federation.channel.up(self.client.index, "discriminator-outputs", own)
         return logits, scores, sent["own"]
@@ -89,23 +88,19 @@ class Node:
         kinds: Sequence[str],
     ) -> tuple[torch.Tensor, ...]:
         """What the client answers to images (n, c, h, w), by kind, over the channel."""
-        return ask(
-            self.federation.channel,
-            self.client.index,
-            images,
-            lambda received: self.client.run(on_client, received),
-            kinds,
-        )
+        run = functools.partial(self.client.run, on_client)
+        return ask(self.federation.channel, self.client.index, images, run, kinds)
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
         """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this
         batch.
         """
-        chosen = shard.images_at(self.stream.choose(len(shard), len(generated)))
+        own = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
+        augmentation = self.federation.augmentation
         on_generated = self.judge(generated)
-        on_own = self.judge(
-            own_inputs(self.settings, self.federation, chosen, self.stream.generator)
-        )
+        if self.settings.augment_own and augmentation is not None:
+            own = augment(own, replace(augmentation, cutout=0), self.stream.generator)
+        on_own = self.judge(self.federation.normalise(own))
         discriminator_loss(on_generated, on_own, self.settings.logarithmic).backward()
         self.discriminator.step()
         return on_own.detach().sigmoid().mean()
@@ -119,6 +114,57 @@ class Node:
         assert isinstance(discriminator, PatchDiscriminator)
         return noisy_scores(discriminator, images, privacy.plan.noise_multiplier, self.noise)
 
+    def noisy_gradient(
+        self, images: torch.Tensor, rate: float, noise: float, clients: int
+    ) -> torch.Tensor:
+        """The client's part of the gradient of L_gan with respect to images (n, c, h, w), with its
+        share of the noise.
+
+        It trains D_k on them, as always, and judges each with probability `rate`, which nobody
+        else learns. As in GS-WGAN, the gradient is clipped where it leaves the discriminator, to
+        1/n of the norm for one image since L_gan is a mean over n, and the sum over clients has a
+        noise of `noise` times twice that. A sample may turn its client's gradient into any other of
+        that norm, so the sum is drawn from (1 - q) N(0) + q N(g) or (1 - q) N(0) + q N(g'); at
+        noise over twice the norm that costs no more than adding or removing a record, as the
+        accountant counts.
+        """
+        draws, channel, index = self.noise, self.federation.channel, self.client.index
+        assert draws is not None
+        clip_norm = self.federation.privacy.plan.gradient_clip / len(images)
+
+        def on_client(shard: Shard, received: torch.Tensor) -> torch.Tensor:
+            self.train_discriminator(shard, received)
+            # No leaf, whose gradient a plan's counter cannot follow.
+            judged = received.clone().requires_grad_().clone()
+            scores = self.federation.forward(self.discriminator.module, judged)
+            loss = adversarial_loss(scores[None], scores.new_ones(1), self.settings.logarithmic)
+            (gradient,) = torch.autograd.grad(loss, judged)
+            drawn = (draws.uniform(len(received)) < rate)[:, None, None, None]
+            scale = noise * SENSITIVITY_FACTOR * clip_norm / math.sqrt(clients)
+            share = scale * draws.normal(*gradient.shape)
+            return clip(gradient, clip_norm) * drawn + share
+
+        received = channel.down(index, "images", {"images": images})["images"]
+        sent = self.client.run(on_client, received)
+        return channel.up(index, "gradients", {"images": sent})["images"]
+
+
+def noisy_scores(
+    discriminator: PatchDiscriminator, images: torch.Tensor, noise_multiplier: float, noise: Stream
+) -> torch.Tensor:
+    """Patch logits (n, h, w); the gradient is clipped and noised on its way into the last layer."""
+    features = discriminator.layers[:-1](images)
+    if features.requires_grad:
+        bound = RELEASED_BOUND / len(images)
+
+        def noisy(gradient: torch.Tensor) -> torch.Tensor:
+            how = (bound, noise_multiplier, RELEASED_FACTOR)
+            return sanitise(gradient, *how, generator=noise.generator)
+
+        features.register_hook(noisy)
+    logits: torch.Tensor = discriminator.layers[-1](features).squeeze(1)
+    return logits
+
 
 @dataclass
 class Server:
@@ -131,27 +177,15 @@ class Server:
     counts: torch.Tensor
     """N_k^c, (clients, classes)."""
 
-    def parts(self) -> dict[str, Any]:
-        """What a snapshot keeps, by name."""
-        return {**self.generator.parts("generator"), **self.student.parts("student")}
-
-
-def stream_names(client: Client, epoch: int) -> tuple[object, ...]:
-    """Of what a client draws in an epoch."""
-    return "fediod client", client.index, epoch
-
-
-def own_inputs(
-    settings: Settings,
-    federation: Federation,
-    stored: torch.Tensor,
-    generator: torch.Generator | None,
-) -> torch.Tensor:
-    """A client's own images (n, c, h, w), as they are stored, as its discriminator sees them."""
-    images, augmentation = unit_range(stored), federation.augmentation
-    if settings.augment_own and augmentation is not None:
-        images = augment(images, replace(augmentation, cutout=0), generator)
-    return federation.normalise(images)
+    def update(self, generators: torch.Tensor, students: torch.Tensor) -> None:
+        """A step of G against the student, then one of S, down their losses ()."""
+        parameters = list(self.student.module.parameters())
+        gradients = torch.autograd.grad(students, parameters, retain_graph=True)
+        generators.backward(inputs=list(self.generator.module.parameters()))
+        self.generator.step()
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.student.step()
 
 
 def make_nodes(settings: Settings, federation: Federation) -> list[Node]:
@@ -178,12 +212,9 @@ def make_server(settings: Settings, federation: Federation) -> Server:
     clients = [client for client in federation.clients if client.size]
     counts = federation.label_counts()[[client.index for client in clients]].float()
     sizes = counts.new_tensor([client.size for client in clients])
-    return Server(
-        make_generator(settings, federation),
-        make_learner(settings, federation, student, is_student=True),
-        size_weights(sizes),
-        counts,
-    )
+    generator = make_generator(settings, federation)
+    learner = make_learner(settings, federation, student, is_student=True)
+    return Server(generator, learner, size_weights(sizes), counts)
 
 
 def make_generator(settings: Settings, federation: Federation) -> Learner:
@@ -215,6 +246,13 @@ def make_learner(
     return Learner(
         module, optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, end)
     )
+
+
+def snapshot_parts(nodes: Sequence[Node], **learners: Learner) -> dict[str, Any]:
+    """What a snapshot keeps of clients and server, by name."""
+    own = {f"{node.client.index} discriminator": node.discriminator for node in nodes}
+    whole = {**learners, **own}
+    return {key: part for name in whole for key, part in whole[name].parts(name).items()}
 
 
 def generate(

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from federation.method import Method
+from methods.fediod.losses import Objective
 from results.names import check_known
 from results.numbers import Count, Positive, Share
 
 
 @dataclass(frozen=True)
-class Settings(Method):
+class Settings(Objective, Method):
     """The fields of FedIOD; those that the ablations switch are those of Table 6."""
 
     quick: ClassVar[Mapping[str, Any]] = {
@@ -64,25 +65,10 @@ class Settings(Method):
     """pi_k in L_gan: `size` (Eq. 2), or `average` (Table 6)."""
     gan: float = 1.0
     """Weight of L_gan for the generator (Eq. 11 has no weights)."""
-    mimic: float = 1.0
-    """Weight of L_mimic for the generator; 0 leaves it out there. The student always learns by
-    it."""
-    confidence: float = 1.0
-    """Weight of L_conf."""
-    uniqueness: float = 1.0
-    """Weight of L_unique."""
     diversity: float = 0.0
     """Weight of the released code's diversity term, which pulls the other way."""
     balance: float = 0.0
     """Weight of the released code's class-balance term."""
-    weights: str = "eq8"
-    """Weights of the ensemble: `eq8`; `eq8-own` with 1 - D_k for D_k; `size` (common in FL, Table
-    6); `class-count`."""
-    temperature: float = 0.0
-    """tau of L_mimic; 0 stands for infinity, where it is the limit of Eq. 6."""
-    printed_mimic: bool = False
-    """Whether L_mimic at infinity is |S - A|^2 of Eq. 10 as printed, at least 2C times more than
-    the limit of Eq. 6 that it stands for."""
     student_steps: Count = 1
     """Student steps for each of the generator's: one on the same images (Algorithm 1), or several,
     all on fresh ones (released code: 5)."""

@@ -1,5 +1,7 @@
 """Every method with rounds, with little to do, and a federation of its kind."""
 
+from tests.methods.fediod_segmentation.cases import RELEASED
+
 from baselines.asyndgan import AsynDGAN
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedavgm import FedAvgM
@@ -23,7 +25,6 @@ from tests.federation.tiny import (
     make_federation,
     make_reconstruction_federation,
 )
-from tests.methods.fediod_segmentation.cases import RELEASED
 from tests.methods.shards import validation_set
 
 CONDITIONAL = {

@@ -5,6 +5,7 @@ PyTorch.
 import torch
 import torch.nn.functional as F
 
+from federation.channel import encoded_size
 from federation.client import Client, Shard
 from federation.data import LabelledSet
 from federation.training.inputs import Normalisation
@@ -75,12 +76,8 @@ def samples_of(client):
 
 def distance(first, second):
     """Euclidean distance of two states."""
-    return (
-        torch.stack([(first[name] - second[name]).square().sum() for name in first])
-        .sum()
-        .sqrt()
-        .item()
-    )
+    squares = [(first[name] - second[name]).square().sum() for name in first]
+    return torch.stack(squares).sum().sqrt().item()
 
 
 def same_bits(first, second):
@@ -93,3 +90,16 @@ def same_bits(first, second):
 def copied(tensors):
     """A payload as it is now; the sender goes on working with its tensors."""
     return {name: tensor.clone() for name, tensor in tensors.items()}
+
+
+def booked(federation):
+    """Bytes and messages by round, direction, kind and client."""
+    return {
+        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages)
+        for t in federation.channel.ledger
+    }
+
+
+def size(name, *shape, dtype=torch.float32):
+    """Bytes of a message of one tensor."""
+    return encoded_size({name: torch.empty(shape, dtype=dtype)})

@@ -5,12 +5,12 @@ meaning.
 import pytest
 import torch
 
-from federation.channel import encoded_size
 from federation.tasks.reconstruction import Reconstruction
 from methods.fediod_reconstruction import FedIODReconstruction
-from methods.fediod_segmentation.algorithm import Answered, Server
+from methods.fediod_segmentation import Answered, Server
 from tests.federation.tiny import make_reconstruction_federation
 from tests.methods.fediod.cases import PI, patch_logits
+from tests.methods.shards import booked, size
 
 SIDE = 32
 
@@ -64,13 +64,6 @@ def test_teachers_and_student_see_the_same_columns_in_a_step_and_others_in_the_n
     assert len({draws.numpy().tobytes() for (draws, *_), *_ in steps}) == 4
 
 
-def test_a_warm_up_shows_nobody_anything(undersampled):
-    federation = make_reconstruction_federation()
-    undersampled.clear()
-    quick(warmup_epochs=1, epochs=1).fit(federation)
-    assert len(undersampled) == 2 * 3
-
-
 # -- losses --
 
 
@@ -87,7 +80,7 @@ def test_teachers_weigh_by_how_odd_they_find_the_image_alone():
     # All pixels of a client are of one class, however many. Eq. 8: D_k(x) is 5/8 and 3/8 at the
     # first client, 3/4 at the second; E[D_k(x')] 1/2 and 1/4: 5/4 and 3/4 against 3.
     counts = torch.tensor([[30.0], [10.0]])
-    server = Server(None, None, [], PI, counts, [])
+    server = Server(None, None, PI, counts, [], [])
     none = torch.empty(0)
     said = Answered(none, patch_logits(), none, none, torch.tensor([0.5, 0.25]))
     weights = quick().teacher_weights(server, said)
@@ -102,25 +95,15 @@ def test_foregrounds_cross_once_as_int16_and_images_of_contours_go_down():
     sizes = (6, 4)
     federation = make_reconstruction_federation(sizes)
     quick().fit(federation)
-    found = {
-        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages)
-        for t in federation.channel.ledger
-    }
-    whole = {
-        k: encoded_size({"maps": torch.empty(n, SIDE, SIDE, dtype=torch.int16)})
-        for k, n in enumerate(sizes)
-    }
-    up = {place: sent for place, sent in found.items() if place[1:3] == ("up", "conditions")}
-    assert up == {(0, "up", "conditions", k): (whole[k], 1) for k in (0, 1)}
-    logits = encoded_size({"outputs": torch.empty(4, 1, SIDE, SIDE)})
-    images = encoded_size({"images": torch.empty(4, 1, SIDE, SIDE)})
-    for number in (1, 2):
-        for k in (0, 1):
+    found = booked(federation)
+    logits, images = size("outputs", 4, 1, SIDE, SIDE), size("images", 4, 1, SIDE, SIDE)
+    for k, n in enumerate(sizes):
+        maps = size("maps", n, SIDE, SIDE, dtype=torch.int16)
+        assert found[0, "up", "conditions", k] == (maps, 1)
+        for number in (1, 2):
             assert found[number, "up", "logits", k] == (2 * logits, 2)
             assert found[number, "down", "images", k] == (2 * images, 2)
-    assert {t.kind for t in federation.channel.ledger if t.direction == "up"} == (
-        FedIODReconstruction.sends
-    )
+    assert sum(place[1:3] == ("up", "conditions") for place in found) == 2
 
 
 def test_what_is_sent_is_the_foreground_of_the_whole_images(monkeypatch):
@@ -142,26 +125,19 @@ def test_what_is_sent_is_the_foreground_of_the_whole_images(monkeypatch):
 # -- refusals --
 
 
-@pytest.mark.parametrize("field", ["confidence", "uniqueness", "supervised"])
-def test_what_is_of_classes_is_refused(field):
-    with pytest.raises(ValueError, match="set confidence, uniqueness and supervised to 0"):
-        quick(**{field: 0.1})
-
-
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "message"),
     [
-        {"temperature": 5.0},
-        {"printed_mimic": False},
-        {"weights": "sum"},
-        {"weights": "class-count"},
+        *(
+            ({name: 0.1}, "set confidence, uniqueness and supervised to 0")
+            for name in ("confidence", "uniqueness", "supervised")
+        ),
+        ({"temperature": 5.0}, "no temperature and no classes; set temperature to 0"),
+        ({"printed_mimic": False}, "no temperature and no classes"),
+        ({"weights": "sum"}, "no temperature and no classes"),
+        ({"weights": "class-count"}, "no temperature and no classes"),
     ],
 )
-def test_weights_and_temperatures_of_scores_are_refused(fields):
-    with pytest.raises(ValueError, match="no temperature and no classes; set temperature to 0"):
+def test_what_is_of_classes_is_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
         quick(**fields)
-
-
-@pytest.mark.parametrize("weights", ["eq8", "eq8-own", "size"])
-def test_weights_of_images_are_taken(weights):
-    assert quick(weights=weights).weights == weights

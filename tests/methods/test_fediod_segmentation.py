@@ -4,21 +4,43 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks.tables import registry
+from benchmarks.tables.expansion import expand
+from benchmarks.tables.selection import Selection
 from federation.channel import encoded_size
 from federation.tasks.regions import BRATS, Regions
-from federation.training.plan import DivergedError
 from methods.fediod.losses import aggregate, entropy
-from methods.fediod_segmentation import FedIODSegmentation
-from methods.fediod_segmentation.algorithm import Answered, Server, as_classes, by_pixel
+from methods.fediod_segmentation import (
+    Answered,
+    FedIODSegmentation,
+    Server,
+    as_classes,
+    by_pixel,
+)
 from models import catalogue
 from models.entry import NetworkEntry
 from models.networks.unet import UNet, activated_first, enlarged
 from tests.federation.tiny import make_dense_federation
 from tests.methods.fediod.cases import LN2, LN4, PI, patch_logits
-from tests.methods.fediod_segmentation.cases import RELEASED
-from tests.methods.shards import same_bits
+from tests.methods.shards import booked, same_bits, size
 
 NONE = torch.empty(0)
+
+
+def settings(protocol):
+    """The method's own, of the nuclei's Table 3."""
+    selection = Selection(profile="paper", protocol=protocol, only={"row": "fediod"})
+    cell = expand(*registry.find_table("fediod/table3"), selection)[0]
+    own = "fediod-segmentation."
+    config = dict(cell.config).items()
+    return {name.removeprefix(own): value for name, value in config if name.startswith(own)}
+
+
+RELEASED = {
+    **dict(settings("released").items() - settings("paper").items()),
+    "generator": "resnet-generator-bn-narrow",
+}
+"""What the authors' code sets otherwise, with a narrow generator of its form."""
 
 
 def answered(**changes):
@@ -78,7 +100,7 @@ def test_realism_is_what_the_critics_say_and_the_distance_from_real_images():
 
 
 def server(counts):
-    return Server(None, None, [], PI, torch.tensor(counts), [])
+    return Server(None, None, PI, torch.tensor(counts), [], [])
 
 
 def test_teachers_weigh_by_their_pixels_of_a_class_and_by_how_odd_they_find_the_image():
@@ -132,15 +154,6 @@ def quick(**changes):
     return FedIODSegmentation(**{**sizes, **changes})
 
 
-def size(name, *shape, dtype=torch.float32):
-    return encoded_size({name: torch.empty(shape, dtype=dtype)})
-
-
-def found_ledger(federation):
-    ledger = federation.channel.ledger
-    return {(t.round, t.direction, t.kind, t.client): (t.bytes, t.messages) for t in ledger}
-
-
 def sent_maps(k, n):
     return {(0, "up", "conditions", k): (size("maps", n, 16, 16, dtype=torch.int16), 1)}
 
@@ -166,9 +179,7 @@ def test_every_client_judges_and_teaches_every_image_to_the_byte():
         all_three = encoded_size({**warm, "2": torch.empty(4, 2, 16, 16)})
         expected[1, "down", "gradients", k] = (3 * encoded_size(warm), 3)
         expected[2, "down", "gradients", k] = (3 * all_three, 3)
-    assert found_ledger(federation) == expected
-    sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
-    assert sent == FedIODSegmentation.sends
+    assert booked(federation) == expected
 
 
 def test_in_the_released_form_clients_judge_their_own_maps_and_no_map_goes_down():
@@ -182,32 +193,22 @@ def test_in_the_released_form_clients_judge_their_own_maps_and_no_map_goes_down(
             scores = torch.empty(2, 6, 6)
             asked = encoded_size({"0": scores, "1": torch.empty(2)})
             expected[number, "down", "images", k] = (3 * pixels, 3)
-            expected[number, "up", "discriminator-outputs", k] = (
-                3 * encoded_size({"outputs": scores}),
-                3,
-            )
+            judged = 3 * size("outputs", 2, 6, 6)
+            expected[number, "up", "discriminator-outputs", k] = (judged, 3)
             expected[number, "up", "losses", k] = (3 * size("outputs", 2), 3)
             expected[number, "down", "gradients", k] = (3 * asked, 3)
             expected[number, "up", "gradients", k] = (3 * pixels, 3)
         expected[2, "up", "logits", k] = (3 * size("outputs", 4, 2, 16, 16), 3)
-    assert found_ledger(federation) == expected
+    assert booked(federation) == expected
 
 
 # -- what is learnt --
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"mimic": 1e-3},
-        {**RELEASED, "decay_epochs": 4},
-        {"weights": "size", "judges": "own", "mimic": 0.0},
-    ],
-)
-def test_it_learns_to_segment_what_no_server_has_seen(fields):
+def test_as_released_it_learns_to_segment_what_no_server_has_seen():
     federation = make_dense_federation()
-    method = quick(warmup_epochs=6, epochs=8, steps=4, **{"generator_lr": 5e-3, **fields})
-    model = method.fit(federation)
+    changes = {**RELEASED, "decay_epochs": 4, "generator_lr": 5e-3}
+    model = quick(warmup_epochs=6, epochs=8, steps=4, **changes).fit(federation)
     assert len(model.history["miou"]) == 6 + 8  # the student waits while G and D_k warm up
     # Outside everywhere has a mean IoU of (3/4 + 0) / 2.
     assert federation.evaluation.test(federation.networks.module(model))["miou"] > 0.6
@@ -225,12 +226,6 @@ def test_a_student_with_dropout_repeats_itself(monkeypatch):
         quick(steps=1).fit(make_dense_federation(network="unet-tiny")) for _ in range(2)
     )
     assert same_bits(first.state, again.state)
-
-
-@pytest.mark.parametrize("field", ["lr", "generator_lr"])
-def test_a_fit_that_diverges_is_an_error(field):
-    with pytest.raises(DivergedError):
-        quick(**{field: 1e30}).fit(make_dense_federation())
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""Algorithm 1 of FedIOD with a class for every pixel, and a generator that makes images of label
-maps.
+"""FedIOD with a class for every pixel, and a generator that makes images of label maps (Gong et
+al., AAAI 2024; Tables 2 to 4).
 
 Clients train their models T_k to completion; these never leave, nor do their images. Their label
 maps do: w of Algorithm 1 is a condition map, x = G(w) its image. First G and the clients' D_k learn
@@ -10,16 +10,19 @@ paper's equations holds here for a pixel, but D_k(x) of Eq. 8, which is the mean
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
 from federation.data import Checkpoint
 from federation.federation import Federation
+from federation.method import Method
 from federation.shared.conditional_gan import (
     Critic,
+    GanSettings,
     adversarial_loss,
     client_weights,
     label_maps_at,
@@ -32,24 +35,88 @@ from federation.shared.learner import Learner, steps_per_epoch
 from federation.tasks.base import conditioned
 from federation.tasks.regions import Regions
 from federation.watching import show
-from methods.fediod.losses import (
-    aggregate,
-    confidence_loss,
-    ensemble_weights,
-    jensen_shannon,
-    mimic_loss,
-    size_weights,
-)
-from methods.fediod_segmentation.settings import Settings
+from methods.fediod import parties
+from methods.fediod.losses import Objective, aggregate, ensemble_weights, size_weights, weighted_sum
+from results.names import check_known
+from results.numbers import Positive, Share
 
 
 @dataclass(frozen=True)
-class FedIODSegmentation(Settings):
-    """Algorithm 1 with Eq. 2 to 11, for segmentation."""
+class FedIODSegmentation(Objective, GanSettings, Method):
+    """Algorithm 1 with Eq. 2 to 11, for segmentation; defaults are those of the nuclei (Tables 3, 4
+    and 8).
+    """
 
     title = "FedIOD"
     sends = frozenset({"conditions", "logits", "discriminator-outputs", "losses", "gradients"})
     dense = True
+    quick: ClassVar[Mapping[str, Any]] = {
+        "generator": "resnet-generator-narrow",
+        "discriminator_width": 8,
+        "discriminator_layers": 1,
+        "features": "vgg16-random",
+        "generator_lr": 5e-3,
+        "lr": 0.01,
+        "batch_size": 4,
+        "steps": 12,
+        "warmup_epochs": 1,
+        "epochs": 2,
+        "decay_epochs": 0,
+        "mimic": 1e-3,
+        "confidence": 0.1,
+        "uniqueness": 0.1,
+    }
+
+    warmup_epochs: int = 100
+    """Epochs of the first part, in which G and D_k learn alone (appendix; none for BraTS)."""
+    epochs: int = 300
+    """Epochs of distillation after it (appendix; 400 for BraTS)."""
+    generator_lr: Positive = 1e-4
+    """Of Adam for G and D_k (appendix; 2e-4 for BraTS)."""
+    decay_epochs: int = 0
+    """Epochs at the end in which this learning rate falls to nearly 0 (released code: 200)."""
+    lr: Positive = 1e-4
+    """The student's learning rate, which is constant (appendix; 2e-4 for BraTS)."""
+    student_beta: Share = 0.9
+    """First beta of the student's Adam (released code: 0.5)."""
+    weight_decay: float = 0.0
+    """Of the student (released code: 1e-4)."""
+    amsgrad: bool = False
+    """Whether the student's Adam is AMSGrad (released code)."""
+    judges: str = "all"
+    """Images that D_k judges: `all` (Algorithm 1, Eq. 8), for which every client is sent the label
+    maps of all, or `own`, those of its own maps (released code)."""
+    gan_weights: str = "size"
+    """Weight of each client in L_gan and the perceptual loss: `size` for pi_k of Eq. 2, or `one`
+    (released code)."""
+    generator_scale: float = 1.0
+    """Weight of L_gan, with the perceptual loss in it, for G (Eq. 11 has no weights; released code:
+    0.1)."""
+    discriminator_scale: float = 1.0
+    """What D_k's loss is multiplied by (released code: 0.05)."""
+    l1: float = 0.0
+    """Weight in L_gan of the mean absolute difference from the real image of the label map."""
+    perceptual: float = 10.0
+    """Weight in L_gan of the perceptual distance from that image (released code; the paper has no
+    number)."""
+    distillation: float = 1.0
+    """Weight of L_mimic for the student (released code: 0.04, for its loss has no factor tau^2)."""
+    supervised: float = 0.0
+    """Weight for the student of the task's loss against the label map (released code: 1)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_known(
+            self,
+            judges=("all", "own"),
+            weights=("eq8", "eq8-own", "size", "class-count", "sum"),
+        )
+        if self.judges == "own" and self.weights.startswith("eq8"):
+            raise ValueError(
+                f"weights {self.weights!r} need every client's D_k on every image; set judges = all"
+            )
+        if self.epochs < 1:
+            raise ValueError("epochs must be at least 1")
 
     def fit(self, federation: Federation) -> Checkpoint:
         server, critics = make_parties(self, federation)
@@ -101,16 +168,8 @@ class FedIODSegmentation(Settings):
         learnt = self.distillation * mimic
         if self.supervised:
             learnt = learnt + self.supervised * federation.task.loss(outputs, labels).mean()
-        # Update: G against the student, then S.
-        parameters = list(server.student.module.parameters())
-        gradients = torch.autograd.grad(learnt, parameters, retain_graph=True)
         realism = self.realism_loss(critics, answered)
-        loss = self.generator_loss(realism, answered.logits, mimic, server.pi)
-        loss.backward(inputs=list(server.generator.module.parameters()))
-        server.generator.step()
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
-        server.student.step()
+        server.update(self.generator_loss(realism, answered.logits, mimic, server.pi), learnt)
         return mimic.detach()
 
     def realism_loss(self, critics: list[Critic], answered: Answered) -> torch.Tensor:
@@ -121,8 +180,7 @@ class FedIODSegmentation(Settings):
 
     def mimic_loss(self, student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
         """L_mimic () between scores (n, classes, h, w), of every pixel, as it is set."""
-        pixels, targets = by_pixel(student), by_pixel(ensemble)
-        return mimic_loss(pixels, targets, self.temperature, self.printed_mimic)
+        return super().mimic_loss(by_pixel(student), by_pixel(ensemble))
 
     def generator_loss(
         self, realism: torch.Tensor, logits: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor
@@ -131,13 +189,7 @@ class FedIODSegmentation(Settings):
         (clients, n, classes, h, w).
         """
         probabilities = by_pixel(logits.softmax(dim=2))
-        terms: tuple[tuple[float, Callable[[], torch.Tensor]], ...] = (
-            (-self.mimic, lambda: mimic),
-            (self.confidence, lambda: confidence_loss(probabilities, pi)),
-            (-self.uniqueness, lambda: jensen_shannon(probabilities, pi).mean()),
-        )
-        # A term that is off asks nothing of the clients.
-        return torch.stack([realism, *(weight * term() for weight, term in terms if weight)]).sum()
+        return weighted_sum((1.0, lambda: realism), *self.terms(probabilities, mimic, pi))
 
     def seen(
         self, federation: Federation, server: Server, images: torch.Tensor, step: int
@@ -227,24 +279,20 @@ class Answered:
 
 
 @dataclass
-class Server:
-    """What the server holds."""
+class Server(parties.Server):
+    """What the server holds; counts are of pixels of each class."""
 
-    generator: Learner
-    student: Learner
     maps: list[torch.Tensor]
     """Label maps of each client, int64 (n_k, h, w)."""
-    pi: torch.Tensor
-    """n_k / n, (clients,)."""
-    counts: torch.Tensor
-    """N_k^c, pixels of each class, (clients, classes)."""
     teachers: list[nn.Module]
     """T_k of each client; only the client calls it."""
     epoch: int = 0
     """The present one."""
 
 
-def make_parties(settings: Settings, federation: Federation) -> tuple[Server, list[Critic]]:
+def make_parties(
+    settings: FedIODSegmentation, federation: Federation
+) -> tuple[Server, list[Critic]]:
     """T_k, trained to completion and frozen; G, S and all D_k before training; and the label maps
     that the clients send.
 
@@ -261,11 +309,9 @@ def make_parties(settings: Settings, federation: Federation) -> tuple[Server, li
     critics = make_critics(settings, federation, epochs)
     maps = [critic.send_conditions() for critic in critics]
     counts = torch.stack([task.pixel_counts(held) for held in maps]).float()
-    sizes = counts.new_tensor([critic.client.size for critic in critics])
-    teachers = [
-        federation.networks.module(trained[critic.client.index]).requires_grad_(False)
-        for critic in critics
-    ]
+    pi = size_weights(counts.new_tensor([critic.client.size for critic in critics]))
+    own = (trained[critic.client.index] for critic in critics)
+    teachers = [federation.networks.module(model).requires_grad_(False) for model in own]
     student = federation.networks.initial()
     optimizer = torch.optim.Adam(
         student.parameters(),
@@ -277,7 +323,7 @@ def make_parties(settings: Settings, federation: Federation) -> tuple[Server, li
     constant = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
     generator = make_generator(settings, federation, epochs)
     learner = Learner(student, optimizer, constant)
-    return Server(generator, learner, maps, size_weights(sizes), counts, teachers), critics
+    return Server(generator, learner, pi, counts, maps, teachers), critics
 
 
 def as_classes(logits: torch.Tensor) -> torch.Tensor:
