@@ -88,8 +88,8 @@ class Node:
         kinds: Sequence[str],
     ) -> tuple[torch.Tensor, ...]:
         """What the client answers to images (n, c, h, w), by kind, over the channel."""
-        run = functools.partial(self.client.run, on_client)
-        return ask(self.federation.channel, self.client.index, images, run, kinds)
+        channel, client = self.federation.channel, self.client
+        return ask(channel, client.index, images, lambda sent: client.run(on_client, sent), kinds)
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
         """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this
