@@ -5,6 +5,7 @@ follows, or of FedDF (epfml).
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from benchmarks.tables.spec import Derived, Row, Scalar, Setting, Table, as_class
 
@@ -110,10 +111,7 @@ ABLATION: tuple[tuple[str, str, Mapping[str, Scalar]], ...] = (
 """Table 6's six printed columns, here its rows; which ticks they have is inferred."""
 
 IN_DOMAIN = tuple(
-    {"train": train, "test": test, "modality": modality}
-    for train in (*SITES, ALL)
-    for test in SITES
-    for modality in MODALITIES
+    {"train": train, "test": test, "modality": modality} for train in (*SITES, ALL) for test in SITES for modality in MODALITIES
 )
 UNSEEN = tuple(
     {"train": train, "test": test, "modality": modality}
@@ -121,65 +119,32 @@ UNSEEN = tuple(
     for modality in MODALITIES
 )
 
-NOTES = (
-    "Tables 6 to 8: k-space is simulated, the Fourier transform of magnitude images, as FL-MRCM does it. Of every training slice the "
-    "measured columns are drawn once; FL-MRCM's code draws them anew in every epoch. Images are in [0, 1] by their volume's maximum; "
-    "networks see a slice with mean 0 and deviation 1 and scale their output back, and the loss is in [0, 1], where FL-MRCM's code has "
-    "it of normalised slices. Metrics are by volume: SSIM over its slices and PSNR with the truth's maximum as range.",
-    "Table 6: the ticks of non-local block, lower and upper bound are lost in the text that was at hand; that its third, fourth and "
-    "fifth columns have one, two and three of them, in this order, is inferred.",
-    "FL-MRCM sends features of private images; its row in Tables 7 and 8 has them in its bytes. Its code trains for one target site at "
-    "a time; here one model is for all, each client aligned with another one in turn. Its code also lowers the learning rate after 40 "
-    "rounds and uses RMSprop; here it trains as the others do.",
-    "With 1/HW the bounds of attention of 256 x 256 weigh 1/65,536, so that Table 6's last columns hardly can differ by them; "
-    "fedad-scaled (--methods +fedad-scaled) leaves the factor out.",
-    "Table 7's bandwidth is that of the ledger, of all clients, both ways, T1 and T2 together; `plan fedad/table7 --profile paper` has "
-    "the paper's scale. It says nothing of what answers or features tell of private data.",
-    "Table 8's weighted averages are by test subjects. In print 128 T2 subjects of BraTS stand beside 125 in the text.",
-    "Standalone's rows train a model on each site; the paper's test subjects are the official ones of BraTS and drawn by ours "
-    "elsewhere (no lists are published).",
-)  # fmt: skip
+_table = partial(Table, axes=AXES, unit="fraction", settings=SETTINGS)
 
 TABLES = (
-    Table(
+    _table(
         key="table6",
         title="Table 6",
         caption="Reconstruction of T1-weighted brain MRI: the ensemble, the non-local block, the bounds and the public images",
         rows=tuple(Row(key, "fedad", title, config=config) for key, title, config in ABLATION),
         columns=({"train": ALL, "test": ALL, "modality": "t1"},),
-        axes=AXES,
         measure="by-site",
         metrics=QUALITY,
-        unit="fraction",
-        settings=SETTINGS,
         own="ensemble=eq13 variant=5 public=t1w",
         offered=(
             ZERO_FILLED,
             CENTRALIZED,
-            Row(
-                "fedad-scaled",
-                "fedad",
-                "FedAD, bounds without 1/HW",
-                config={"fedad.bound_scale": "mean"},
-            ),
+            Row("fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}),
         ),
     ),
-    Table(
+    _table(
         key="table7",
         title="Table 7",
         caption="Reconstruction of brain MRI on the test subjects of the sites that train",
-        rows=(
-            Row("standalone", "standalone", "Standalone", absent=(f"train={ALL}",)),
-            CENTRALIZED,
-            MRCM,
-            FEDAD,
-        ),
+        rows=(Row("standalone", "standalone", "Standalone", absent=(f"train={ALL}",)), CENTRALIZED, MRCM, FEDAD),
         columns=IN_DOMAIN,
-        axes=AXES,
         measure="by-site",
         metrics=(*QUALITY, "bandwidth-gb"),
-        unit="fraction",
-        settings=SETTINGS,
         derived=(
             Derived(
                 {"train": ALL, "test": "all", "modality": "all"},
@@ -190,18 +155,15 @@ TABLES = (
         ),
         offered=(ZERO_FILLED, FEDAVG, FEDDF),
     ),
-    Table(
+    _table(
         key="table8",
         title="Table 8",
         caption="Reconstruction of brain MRI on the test subjects of a site that does not train",
         rows=(FEDAVG, MRCM, FEDDF, FEDAD, CENTRALIZED),
         columns=UNSEEN,
-        axes=AXES,
         measure="by-site",
         metrics=(*QUALITY, "num-test-subjects"),
-        unit="fraction",
         own="fedad",
-        settings=SETTINGS,
         derived=tuple(
             Derived(
                 {"train": "leave-one-out", "test": "waverage", "modality": modality},
@@ -213,17 +175,14 @@ TABLES = (
         ),
         offered=(ZERO_FILLED,),
     ),
-    Table(
+    _table(
         key="figure4",
         title="Figure 4",
         caption="Reconstructions of a test slice of each site, and their errors",
         rows=(CENTRALIZED, MRCM, FEDAD),
         columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),
-        axes=AXES,
         measure="error-maps",
         metrics=QUALITY,
-        unit="fraction",
-        settings=SETTINGS,
         offered=(ZERO_FILLED, FEDAVG, FEDDF),
     ),
 )  # fmt: skip

@@ -7,9 +7,7 @@ Li et al. 2019, or of a comparator (FedMD, diogenes0319).
 from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 PLAIN, NOISY, NOISIER = ("none", "none"), ("1", "1"), ("1", "0.01")
-COLUMNS = tuple(
-    {"dataset": "brats2018", "eps1": eps1, "eps3": eps3} for eps1, eps3 in (PLAIN, NOISY, NOISIER)
-)
+COLUMNS = tuple({"dataset": "brats2018", "eps1": eps1, "eps3": eps3} for eps1, eps3 in (PLAIN, NOISY, NOISIER))
 AVERAGED = "method=fedavg|li-2019"
 INFINITE = float("inf")
 
@@ -83,20 +81,6 @@ SETTINGS = (
 PRIVATE = ("eps1=1",)
 """Columns of Li et al.'s private versions alone."""
 
-NOTES = (
-    "Table 5: GB are all that crosses between clients and server, from the ledger of the run, so at reduced scale they are of small "
-    "volumes; `plan fedad/table5 --profile paper` has those of the paper's. Clients answer for whole public volumes, through "
-    "windows, and the server trains on crops of volumes and answers.",
-    "Table 5's privacy cost is as the paper counts: infinite where parameters cross as they are, 0 where only answers for public "
-    "data do, which says nothing of what these answers tell of private data. eps1 and eps3 of Li et al. are its own, of one upload; "
-    "no accountant counts them, and what they guarantee is weaker (docs/privacy.md).",
-    "Table 5 at the paper's scale: an epoch has eight fixed crops of every volume, where NVFlare's job draws one at random, so the 600 "
-    "rounds of Li et al. train for eight times as many steps (the printed GB count rounds), and FedMD's epochs likewise; and the "
-    "crops of three maps for 125 volumes do not fit one GPU, 87 GB each of answers, consensus and diversity.",
-    "Table 5's Dice is the mean over whole tumour, core and enhancing tumour. The stand-in for BraTS at cpu has the whole tumour "
-    "alone.",
-)
-
 TABLES = (
     Table(
         key="table5",
@@ -118,20 +102,8 @@ TABLES = (
         offered=(
             Row("centralized", "centralized", "Centralized", upper_bound=True, absent=PRIVATE),
             Row("fedavg", "fedavg", "FedAvg", absent=PRIVATE),
-            Row(
-                "fedad-no-bound",
-                "fedad",
-                "FedAD without the bound",
-                absent=PRIVATE,
-                config={"fedad.bounds": False},
-            ),
-            Row(
-                "fedad-quantised",
-                "fedad",
-                "FedAD in uint8",
-                absent=PRIVATE,
-                config={"fedad.quantised": True},
-            ),
+            Row("fedad-no-bound", "fedad", "FedAD without the bound", absent=PRIVATE, config={"fedad.bounds": False}),
+            Row("fedad-quantised", "fedad", "FedAD in uint8", absent=PRIVATE, config={"fedad.quantised": True}),
             Row(
                 "li-et-al-revised",
                 "li-2019",

@@ -4,6 +4,8 @@ The classification tables. Values marked `code` are those of the authors' releas
 comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedMD (diogenes0319).
 """
 
+from functools import partial
+
 from benchmarks.papers import fediod_reconstruction, fediod_segmentation, fediod_trial
 from benchmarks.papers.private import PRIVACY
 from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, as_class, grid
@@ -25,29 +27,11 @@ ROWS = (
 )
 
 CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
-EQ10 = Row(
-    "fediod-eq10",
-    "fediod",
-    "FedIOD, Eq. 10 as printed",
-    config={"fediod.printed_mimic": True},
-    protocol="paper",
-)
+EQ10 = Row("fediod-eq10", "fediod", "FedIOD, Eq. 10 as printed", config={"fediod.printed_mimic": True}, protocol="paper")
 OFFERED = (
     Row("fediod-released", "fediod", "FedIOD", protocol="released"),
-    Row(
-        "fediod-own",
-        "fediod",
-        "FedIOD, D(x) as own",
-        config={"fediod.weights": "eq8-own"},
-        protocol="paper",
-    ),
-    Row(
-        "fediod-printed",
-        "fediod",
-        "FedIOD, linear Eq. 2",
-        config={"fediod.logarithmic": False},
-        protocol="paper",
-    ),
+    Row("fediod-own", "fediod", "FedIOD, D(x) as own", config={"fediod.weights": "eq8-own"}, protocol="paper"),
+    Row("fediod-printed", "fediod", "FedIOD, linear Eq. 2", config={"fediod.logarithmic": False}, protocol="paper"),
     EQ10,
     CENTRALIZED,
     Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}),
@@ -110,10 +94,7 @@ SETTINGS = (
             cpu={"dataset=cifar100": 1.0, "": 0.1}),
     *(Setting(f"fedgen.generative_{name}", 10.0, "code", "FedGEN's code; its set-up here is unknown", cpu=1.0)
       for name in ("alpha", "beta")),
-    *as_class(
-        "fedgen",
-        "noise hidden generator_batch_size generator_lr generator_weight_decay diversity decay",
-    ),
+    *as_class("fedgen", "noise hidden generator_batch_size generator_lr generator_weight_decay diversity decay"),
     Setting("fedgen.generator_steps", 50, "code", "FedGEN's code, for MNIST-like data; its set-up here is unknown", smoke=5),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),
     *as_class("feddf", "distillation_batch_size distillation_lr clip_norm may_keep_average"),
@@ -193,6 +174,8 @@ SETTINGS = (
 
 FULL_COLUMN = ({"dataset": "cifar10", "alpha": "0.1"},)
 
+_table = partial(Table, axes=AXES, unit="percent")
+
 PAPER = Paper(
     key="fediod",
     title="Federated Learning via Input-Output Collaborative Distillation",
@@ -200,55 +183,13 @@ PAPER = Paper(
     settings=(*SETTINGS, *PRIVACY),
     released_code=True,
     seed_axes=("partition",),
-    notes=(
-        "Standalone is the mean over clients; its published deviation is over clients, ours over seeds.",
-        "Eq. 2 is read with pi_k on a client's whole term: as printed, on its own images only, D_k = 1 everywhere is optimal.",
-        "Eq. 8: D_k is the probability that an image is generated, as Eq. 2 has it; the row fediod-own (--methods +fediod-own) "
-        "takes 1 - D_k. Its weights are constants to the generator. Label ratios are shares of a client's labels, not counts "
-        "(assumed: the text has both). D_k(x) is the mean over patches after D_k's step, E[D_k(x')] that of the step's own batch "
-        "before it.",
-        "Where L_mimic is off in Tables 6 and 7 it is off for the generator; the student always learns by it.",
-        "In columns 1 and 2 of Table 6 it learns by Eq. 8 at tau = infinity. At tau = 1 the cpu profile's weight of L_mimic, "
-        "chosen at infinity, leaves little of it for the generator.",
-        "Common weights (the asterisk) are n_k / n; the released code uses class counts for every row. At tau = 1 the teacher is "
-        "softmax(A). Table 7 does not give tau; infinity here.",
-        "The discriminators and what the server asks of clients in a step: images down; logits, patch scores and E[D_k(x')] up; "
-        "gradients of the outputs down, of the images up. Everything is in float32 and counted.",
-        "FedAvg's family averages BatchNorm's buffers with the weights. Whether the paper ran these rows itself is unknown.",
-        "FedIOD's cpu values were chosen by short trial runs on CIFAR-10, alpha = 0.1, seed 0, whose test accuracy was seen, but for "
-        "fediod.mimic: on seed 7 a quarter of the training samples, which no client had, gave 29.4 % with 0.002, 25.2 with 0.1, 13.3 with "
-        "1, and 11.1 with all three weights at 1. On a tenth of them and the same seed FedAvgM has 37.2 % at a server's rate of 0.1 "
-        "and 20.6 at 1, FedGEN 31.0 with weights of 1 and 25.9 with its code's 10. The other rows were run as they are. Weights of the losses at cpu are re-weightings, not reductions.",
-        "FedDF's server holds 10 % of the training samples with labels, to stop early and to keep the best; other rows give these "
-        "to the clients. --set partition.validation_share=0.1 takes them from all.",
-        "Released: every client trains its discriminator in every step, with replacement, where the code stops with the client's "
-        "epoch; CIFAR-100 is normalised with its own statistics, where the code uses CIFAR-10's; w has 100 dimensions throughout.",
-        "A plain Inception Score by another network than Inception-v3 cannot be compared with print; rows can be with each other.",
-        "Generated images for Table 7 come from the generator in evaluation mode.",
-        "FedMD has no central model; here one learns the clients' last consensus. It does not train on public labels first.",
-        "Figure 4's FedAvg rows attack what clients send in the first round, at the initial weights; nothing is trained and no "
-        "bytes are counted. The distance of a row is that of n images to the n private ones that were attacked, so a perfect "
-        "reconstruction has 0; other private images of the same client (--methods +private) show what real data have, and noise "
-        "(--methods +noise) what says nothing. The paper reads a larger distance as stronger privacy; so would noise be.",
-        "Partitions are drawn by the authors' rule; their own matrices are not shipped.",
-        "Table 5: a row without DP is the same in every column, since the paper does not say what epsilon would change there. Its "
-        "seeds move the noise alone, so that columns without DP have no spread and verdicts say nothing of other partitions. With "
-        "DP the students learn from privacy.queries images with the class that noisy votes elect, without DP from logits on all; "
-        "FedIOD's generator then learns by L_gan alone, for fewer epochs at cpu. The cost of DP is that of all this together.",
-        *fediod_segmentation.NOTES,
-        *fediod_reconstruction.NOTES,
-        "Figure 8 counts all clients and both ways; training of local models before the first round sends nothing. A row has "
-        "reached an accuracy the first time that it is there.",
-    ),
     tables=(
-        Table(
+        _table(
             key="table1",
             title="Table 1",
             caption="Accuracy on CIFAR-10 and CIFAR-100 under Dirichlet partitions (ResNet-8)",
             rows=ROWS,
             columns=grid(dataset=("cifar10", "cifar100"), alpha=("1", "0.1")),
-            axes=AXES,
-            unit="percent",
             offered=OFFERED,
         ),
         *(fediod_segmentation.TABLES[key] for key in ("table2", "table3", "table4")),
@@ -257,92 +198,39 @@ PAPER = Paper(
             title="Table 5",
             caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
             rows=(Row("fedkd", "fedkd", "FedKD"), Row("fediod", "fediod", "FedIOD")),
-            columns=tuple(
-                {"epsilon": epsilon, "dp": dp}
-                for dp in ("yes", "no")
-                for epsilon in ("3.5", "6.0", "7.7", "10.0")
-            ),
+            columns=tuple({"epsilon": epsilon, "dp": dp} for dp in ("yes", "no") for epsilon in ("3.5", "6.0", "7.7", "10.0")),
             axes={**AXES, "epsilon": "privacy.epsilon", "dp": "privacy.dp"},
             fixed={"data.name": "cifar10", "partition.alpha": 1},
             unit="percent",
             x_axis="epsilon",
             seed_axes=("noise",),
-            mechanism=Mechanism(
-                10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"
-            ),
+            mechanism=Mechanism(10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"),
             offered=(
                 Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
-                Row(
-                    "fedkd-dp-sgd",
-                    "fedkd",
-                    "FedKD, DP-SGD teachers",
-                    config={"privacy.mechanism": "dp-sgd"},
-                ),
+                Row("fedkd-dp-sgd", "fedkd", "FedKD, DP-SGD teachers", config={"privacy.mechanism": "dp-sgd"}),
                 Row("fedavg", "fedavg", "FedAvg, DP-SGD"),
                 Row("standalone", "standalone", "Standalone, DP-SGD"),
             ),
         ),
-        Table(
+        _table(
             key="table6",
             title="Table 6",
             caption="Ablation of FedIOD's losses and weights (CIFAR-10, alpha = 0.1, ResNet-8)",
             rows=(
-                Row(
-                    "gan=avg",
-                    "fediod",
-                    "GAN avg",
-                    config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN},
-                ),
+                Row("gan=avg", "fediod", "GAN avg", config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN}),
                 Row("gan=eq2", "fediod", "GAN Eq. 2", config={**NO_MIMIC, **PLAIN}),
-                Row(
-                    "gan=eq2 mimic=common tau=1",
-                    "fediod",
-                    "+ mimic *, tau 1",
-                    config={**COMMON, **TAU_1, **PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=1",
-                    "fediod",
-                    "+ mimic Eq. 8, tau 1",
-                    config={**TAU_1, **PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=inf",
-                    "fediod",
-                    "+ mimic Eq. 8, tau inf",
-                    config={**PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=inf conf",
-                    "fediod",
-                    "the same + conf",
-                    config={**NO_UNIQUE},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=inf unique",
-                    "fediod",
-                    "the same + unique",
-                    config={**NO_CONF},
-                ),
+                Row("gan=eq2 mimic=common tau=1", "fediod", "+ mimic *, tau 1", config={**COMMON, **TAU_1, **PLAIN}),
+                Row("gan=eq2 mimic=eq8 tau=1", "fediod", "+ mimic Eq. 8, tau 1", config={**TAU_1, **PLAIN}),
+                Row("gan=eq2 mimic=eq8 tau=inf", "fediod", "+ mimic Eq. 8, tau inf", config={**PLAIN}),
+                Row("gan=eq2 mimic=eq8 tau=inf conf", "fediod", "the same + conf", config={**NO_UNIQUE}),
+                Row("gan=eq2 mimic=eq8 tau=inf unique", "fediod", "the same + unique", config={**NO_CONF}),
                 Row("gan=eq2 mimic=eq8 tau=inf conf unique", "fediod", "FedIOD (all)"),
             ),
             columns=FULL_COLUMN,
-            axes=AXES,
             released=False,
-            unit="percent",
             offered=(
-                Row(
-                    "gan=eq2 mimic=common tau=inf",
-                    "fediod",
-                    "+ mimic *, tau inf",
-                    config={**COMMON, **PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=common tau=inf conf unique",
-                    "fediod",
-                    "FedIOD, common weights",
-                    config={**COMMON},
-                ),
+                Row("gan=eq2 mimic=common tau=inf", "fediod", "+ mimic *, tau inf", config={**COMMON, **PLAIN}),
+                Row("gan=eq2 mimic=common tau=inf conf unique", "fediod", "FedIOD, common weights", config={**COMMON}),
                 Row(
                     "gan=eq2 mimic=eq8 tau=inf eq10",
                     "fediod",
@@ -376,10 +264,7 @@ PAPER = Paper(
             title="Figure 4",
             caption="Distance of recovered (FedAvg, DLG) and of generated images (FedIOD) from clients' private ones "
             "(CIFAR-10, alpha = 1)",
-            rows=(
-                Row("fedavg", "fedavg", "FedAvg, DLG"),
-                Row("fediod", "fediod", "FedIOD, generated"),
-            ),
+            rows=(Row("fedavg", "fedavg", "FedAvg, DLG"), Row("fediod", "fediod", "FedIOD, generated")),
             columns=({"dataset": "cifar10", "alpha": "1"},),
             axes=AXES,
             measure="leakage",
@@ -398,12 +283,7 @@ PAPER = Paper(
                     "FedAvg, Inverting Gradients (ResNet-8)",
                     config={"attack.images_by": "inverting", "attack.network": "resnet8"},
                 ),
-                Row(
-                    "private",
-                    "fedavg",
-                    "other private images",
-                    config={"attack.images_by": "private"},
-                ),
+                Row("private", "fedavg", "other private images", config={"attack.images_by": "private"}),
                 Row("noise", "fedavg", "uniform noise", config={"attack.images_by": "noise"}),
             ),
         ),
@@ -417,15 +297,9 @@ PAPER = Paper(
             fixed={"data.name": "cifar10", "partition.alpha": 0.1},
             measure="bandwidth",
             unit="percent",
-            offered=(
-                *(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")),
-                *OFFERED,
-            ),
+            offered=(*(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")), *OFFERED),
             unmeasured=(
-                (
-                    {"panel": "brats2018"},
-                    "panel b has settings of its own: fediod/figure8b; plan has the bytes of both",
-                ),
+                ({"panel": "brats2018"}, "panel b has settings of its own: fediod/figure8b; plan has the bytes of both"),
             ),
         ),
         *(fediod_segmentation.TABLES[key] for key in ("figure3", "figure5", "figure6", "figure8b")),

@@ -37,10 +37,7 @@ SETTINGS = (
     Setting("server.batch_size", 16, "assumed", "the same", smoke=8),
     Setting("server.epochs", 5, "assumed", "the same", cpu=60, smoke=10, gpu=2),
     Setting("fedad.one_shot", True, "assumed", "the same"),
-    *as_class(
-        "fedad",
-        "bounds upper ensemble dropped rho threshold bound_scale second_order quantised",
-    ),
+    *as_class("fedad", "bounds upper ensemble dropped rho threshold bound_scale second_order quantised"),
     Setting("fediod-reconstruction.generator", "resnet-generator", "paper", "appendix: as for brain tumours",
             cpu="resnet-generator-narrow", smoke="resnet-generator-narrow"),
     Setting("fediod-reconstruction.discriminator_width", 64, "code", "the same", cpu=32, smoke=8),
@@ -61,14 +58,6 @@ SETTINGS = (
     Setting("fediod-reconstruction.lr", 1e-4, "paper", "appendix", cpu=2e-3, smoke=5e-3),
     Setting("fediod-reconstruction.epochs", 100, "paper", "appendix", cpu=16, smoke=3, gpu=5),
     Setting("fediod-reconstruction.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles", cpu=1e-3, smoke=1e-3),
-)  # fmt: skip
-
-NOTES = (
-    "Table 9: its rows FL-MRCM and FedAD are those of FedAD's Table 7 in print, and have that paper's settings here; FedAD's alone has "
-    "public images and the non-local block. FedIOD's outputs are images: L_mimic is Eq. 10 of their pixels, a teacher's weight D_k's "
-    "factor of Eq. 8, and L_conf and L_unique, which are of classes, are left out.",
-    "Table 9: FedIOD's conditions are contours of the foreground of every client's training slices, which clients send once as filled "
-    "masks. The step weights between the losses and the number of conditions are not stated.",
 )  # fmt: skip
 
 _FEDIOD = Row("fediod", "fediod-reconstruction", "FedIOD")

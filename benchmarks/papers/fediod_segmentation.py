@@ -4,6 +4,8 @@ Values marked `code` are those of its author's segmentation code (lsl001006/brat
 asyndgan), or of AsynDGAN's (tommy-qichang/AsynDGAN).
 """
 
+from functools import partial
+
 from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 TUMOUR = "table=table2|figure5|figure8b"
@@ -142,29 +144,16 @@ NUCLEI_ROWS = (
     Row("fediod", "fediod-segmentation", "FedIOD", absent=ALONE),
 )  # fmt: skip
 
-NOTES = (
-    "Segmentation: clients send their label maps once, of which the generator makes images; the paper's N_cond and where its "
-    "conditions come from are not stated. Every D_k judges all generated images, so it is shown all label maps (Algorithm 1); "
-    "--protocol released shows a client its own. L_conf, L_unique and L_mimic are those of Eq. 3 to 10 with a pixel for a sample.",
-    "Generated images are not augmented in distillation, where the appendix crops, turns and flips them; BraTS' conditions are "
-    "masks alone, without AsynDGAN's outline of the skull and its pasted tumours.",
-    "FedAvg's rounds for segmentation are not stated: as many epochs in all as Standalone has. Metrics are taken at the end, on "
-    "test images that nothing was chosen by; the code chooses the best epoch by them.",
-    "HD95 is in pixels of the grid that networks see (BraTS) or of the stored image (nuclei): 224 where the code tests at 240, and "
-    "coarser in reduced profiles and at half resolution, so it is not that of print there. An image without a prediction has none.",
-    "Nuclei are learnt as background, inside and boundary with one weight per class, where the code has a map per image; HD95 is "
-    "that of all nuclei of an image together, since the text counts it among the metrics of semantic segmentation "
-    "(pixels.distance=objects gives the other).",
-)
-
 DISTRIBUTED = (
     Row("asyndgan", "asyndgan", "AsynDGAN"),
     Row("fedavg", "fedavg", "FedAvg"),
     Row("fediod", "fediod-segmentation", "FedIOD"),
 )
 
+_table = partial(Table, unit="percent", seed_axes=SEEDED, settings=SETTINGS)
+
 _TABLES = (
-    Table(
+    _table(
         key="table2",
         title="Table 2",
         caption="Segmentation of whole tumours in T2 slices of BraTS2018, ten clients by tumour size",
@@ -180,12 +169,9 @@ _TABLES = (
         fixed={"data.name": "brats2018-slices"},
         measure="by-site",
         metrics=("dice", "sensitivity", "specificity", "hd95"),
-        unit="percent",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         offered=OFFERED,
     ),
-    Table(
+    _table(
         key="table3",
         title="Table 3",
         caption="Segmentation of nuclei, one organ on each client (TCGA)",
@@ -195,12 +181,9 @@ _TABLES = (
         fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
         measure="by-site",
         metrics=METRICS,
-        unit="percent",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
-    Table(
+    _table(
         key="table4",
         title="Table 4",
         caption="Segmentation of nuclei, one site on each client",
@@ -209,12 +192,9 @@ _TABLES = (
         axes={"train": "data.train", "test": "pixels.test"},
         measure="by-site",
         metrics=METRICS,
-        unit="percent",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
-    Table(
+    _table(
         key="figure3",
         title="Figure 3",
         caption="Contours of nuclei that each method finds in a test image of each site",
@@ -224,12 +204,9 @@ _TABLES = (
         fixed={"pixels.test": "average"},
         measure="contours",
         metrics=METRICS,
-        unit="percent",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
-    Table(
+    _table(
         key="figure5",
         title="Figure 5",
         caption="Contours of tumours that each method finds in a test slice of BraTS2018",
@@ -239,19 +216,13 @@ _TABLES = (
         fixed={"data.name": "brats2018-slices"},
         measure="contours",
         metrics=("dice", "sensitivity", "specificity", "hd95"),
-        unit="percent",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
     Table(
         key="figure6",
         title="Figure 6",
         caption="Images that are made of the same label maps, beside the real ones (TCGA, an organ on each client)",
-        rows=(
-            Row("asyndgan", "asyndgan", "AsynDGAN"),
-            Row("fediod", "fediod-segmentation", "FedIOD"),
-        ),
+        rows=(Row("asyndgan", "asyndgan", "AsynDGAN"), Row("fediod", "fediod-segmentation", "FedIOD")),
         columns=({"dataset": "tcga", "train": "all"},),
         axes={"dataset": "", "train": "data.train"},
         fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
@@ -262,7 +233,7 @@ _TABLES = (
         settings=SETTINGS,
         offered=(Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released"),),
     ),
-    Table(
+    _table(
         key="figure8b",
         title="Figure 8b",
         caption="Dice against bandwidth on BraTS2018",
@@ -272,25 +243,17 @@ _TABLES = (
         fixed={"data.name": "brats2018-slices", "evaluation.looks": 0},
         measure="bandwidth",
         metrics=("dice",),
-        unit="percent",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         offered=(*OFFERED, Row("asyndgan", "asyndgan", "AsynDGAN")),
     ),
-    Table(
+    _table(
         key="table8",
         title="Table 8",
         caption="Every site's own model on every site's test images",
         rows=(Row("standalone", "standalone", "Standalone"),),
-        columns=tuple(
-            {"train": train, "test": test} for train in SITES for test in (*SITES, "average")
-        ),
+        columns=tuple({"train": train, "test": test} for train in SITES for test in (*SITES, "average")),
         axes={"train": "data.train", "test": "pixels.test"},
         measure="by-site",
         metrics=METRICS,
-        unit="percent",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         own="",
     ),
 )

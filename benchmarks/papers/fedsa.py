@@ -4,8 +4,9 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
-from benchmarks.papers import fedsa_trial
-from benchmarks.tables.spec import Paper, Row, Setting, Table, as_class
+from functools import partial
+
+from benchmarks.tables.spec import Paper, Row, Setting, Table, as_class, grid
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
 STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")
@@ -35,9 +36,7 @@ SEMI_SUPERVISED = (
     Row("meta-pseudo-labels", "meta-pseudo-labels", "Meta Pseudo Label", absent=NO_UNLABELLED),
 )
 SCRATCH = Row("scratch", "scratch", "Scratch Training")
-TRANSFER = Row(
-    "transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",)
-)
+TRANSFER = Row("transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",))
 FEDSA = Row("fedsa", "fedsa", "FedSA")
 ROWS = (
     SCRATCH,
@@ -49,12 +48,7 @@ ROWS = (
     FEDSA,
 )
 READINGS = (
-    Row(
-        "fedsa-cosine",
-        "fedsa",
-        "FedSA, Eq. 2 without M",
-        config={"fedsa.transferability": "cosine"},
-    ),
+    Row("fedsa-cosine", "fedsa", "FedSA, Eq. 2 without M", config={"fedsa.transferability": "cosine"}),
     Row("fedsa-once", "fedsa", "FedSA, probe set seen once", config={"fedsa.retrain": False}),
     Row("fedsa-released", "fedsa", "FedSA", protocol="released"),
 )
@@ -70,9 +64,7 @@ TASKONOMY_AXES = {"dataset": "data.name", "task": "data.task"}
 
 
 def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
-    return Row(
-        key, "fedsa", title, config={"fedsa.selection": selection, "fedsa.weighting": weighting}
-    )
+    return Row(key, "fedsa", title, config={"fedsa.selection": selection, "fedsa.weighting": weighting})
 
 
 DENSE = "dataset=taskonomy"
@@ -206,10 +198,7 @@ SETTINGS = (
     Setting("noisy-student.ratio", 5, "code", "released script for SVHN", cpu=2, smoke=1, gpu=2),
     *as_class("noisy-student", "iterations soft threshold operations magnitude dropout per_class"),
     *as_class("fixmatch", "threshold unlabelled_weight lr momentum operations magnitude cutout"),
-    *as_class(
-        "meta-pseudo-labels",
-        "lr momentum weight_decay temperature threshold operations magnitude cutout",
-    ),
+    *as_class("meta-pseudo-labels", "lr momentum weight_decay temperature threshold operations magnitude cutout"),
     Setting("fixmatch.steps", 2**20, "code", "FixMatch's own, with which it reaches more than FedSA's Table 1 prints",
             cpu=240, smoke=60, gpu=60),
     Setting("fixmatch.interval", 1_024, "code", "", cpu=120, smoke=60, gpu=60),
@@ -238,6 +227,56 @@ SETTINGS = (
             released="best"),
 )  # fmt: skip
 
+_table = partial(Table, unit="percent", offered=READINGS)
+
+# -- the trial: a small network, and teachers with images enough to have something to give ------------------------------
+
+FEW = "fraction=0.01"
+
+CHOSEN = "on a tenth of the target's unlabelled images, held out, and seed 7"
+TRIAL_SETTINGS = (
+    Setting("data.image_size", 16, "assumed", "so that runs can settle", smoke=8),
+    Setting("private.name", "cifar100", "assumed",
+            "real where ImageNet is absent: each of ten teachers has ten classes and 5,000 images"),
+    Setting("network.client", "resnet8-narrow", "assumed", "a small network for small images"),
+    Setting("network.server", "resnet8-narrow", "assumed", "as the teachers"),
+    Setting("local.epochs", 20, "assumed", "teachers", smoke=4),
+    Setting("server.epochs", {FEW: 120, "": 60}, "assumed", "Scratch and Transfer", smoke=14),
+    Setting("augmentation.crop", 2, "assumed", "pixels of padding", smoke=1),
+    *(
+        Setting(f"{name}.{field}", value, "assumed", where, smoke=smoke)
+        for name in ("fedsa", "fedavg-plus", "fedprox-plus")
+        for field, value, where, smoke in (
+            ("rounds", 16, f"T; {CHOSEN}: FedSA has no more after 32, and FedAvg+ none beyond what it moves from look to look", 2),
+            ("local_epochs", 1, "E", 1),
+            ("local_lr", {"protocol=released": 0.1, "": 1e-3}, "of 1e-3 and 1e-4 the better for FedAvg+ on 3,000 unlabelled training images and seed 7; the released script's 0.1", None),
+            ("weak_epochs", {FEW: 20, "": 10}, "on the probe set before a selection; else before the first round", 5),
+            ("adaptation_epochs", {f"method=fedsa {FEW}": 80, "method=fedsa": 40, FEW: 100, "": 50},
+             "as many epochs of the probe set in all as Scratch, with those before two selections of FedSA's", {"method=fedsa": 4, "": 9}),
+            ("adaptation_gap", 4, "looks, so that the record tells whether a run has settled", 1),
+        )
+    ),
+    Setting("fedsa.selection_gap", 2, "assumed", "E_g", smoke=1),
+    Setting("fedmd-plus.rounds", 20, "code", "FedMD's code", smoke=2),
+    Setting("fedmd-plus.revisit_epochs", {FEW: 6, "": 3}, "assumed", "as many epochs of the probe set in all as Scratch", smoke=7),
+    *(
+        Setting(f"{name}.{field}", value, "assumed", where, smoke=smoke)
+        for name, field, value, where, smoke in (
+            ("pseudo-label", "steps", 3_000, f"ten times cpu's in the paper's tables; {CHOSEN}: 42.7 and 56.5 %", 60),
+            ("pseudo-label", "interval", 150, "twenty looks", 60),
+            ("pseudo-label", "ramp_start", 300, "T_1, as long a part of the steps as there", 6),
+            ("pseudo-label", "ramp_end", 1_800, "T_2, the same", 36),
+            ("noisy-student", "steps", 1_800, f"of each of four networks; {CHOSEN}, 5 %: 48.4, and 38.3 of 600", 25),
+            ("fixmatch", "steps", 2_400, f"as Pseudo-Label's; {CHOSEN}: 45.5 and 58.1 %", 60),
+            ("fixmatch", "interval", 120, "twenty looks", 60),
+            ("meta-pseudo-labels", "steps", 3_000, f"as Pseudo-Label's; {CHOSEN}: 47.7 and 57.5 %", 30),
+            ("meta-pseudo-labels", "interval", 150, "twenty looks", 30),
+            ("meta-pseudo-labels", "student_wait", 300, "as long a part of the steps as in the paper's tables", 2),
+            ("meta-pseudo-labels", "ramp", 500, "the same", 4),
+        )
+    ),
+)  # fmt: skip
+
 PAPER = Paper(
     key="fedsa",
     title="Federated Selective Aggregation for Knowledge Amalgamation",
@@ -245,90 +284,30 @@ PAPER = Paper(
     settings=SETTINGS,
     released_code=True,
     seed_axes=("partition", "weights", "sampling", "shuffling"),
-    notes=(
-        "No row has a budget in print, and most have none in the released code: these are assumed, or those of each method's "
-        "own code. The target network of every row but the semi-supervised ones has as many epochs of the probe set as FedSA's, "
-        "those of adaptation counted. At cpu and 10 % Scratch learns from 60,000 images, the evaluated network of Pseudo-Label "
-        "from 57,600, of FixMatch 61,440, of Noisy Student 28,800 (a quarter of what its four networks see) and of Meta Pseudo "
-        "Labels about 53,000, labelled and unlabelled together. FedMD+ and these rows alone use the target's unlabelled images.",
-        "Learning rates of the cpu profile, FedSA's learning rate of local students above all, were chosen by runs on CIFAR-10 "
-        "at 10 % whose test images were 5,000 taken off the training split; the weight of Meta Pseudo Labels by runs on "
-        "CIFAR-10's test set. With CIFAR-100's teachers FedAvg+ had 43.1 % at a local rate of 1e-3 and 39.0 at 1e-4, FedSA 35.4 "
-        "and 37.2, on 3,000 unlabelled training images, 1 %, seed 7 and the trial's network; each keeps its better one.",
-        "Draws of teachers are the paper's only randomness beside training: each column and each seed has its own. A seed of "
-        "--seeds moves all axes, teachers' initial weights included.",
-        "Eq. 1 is read as the magnitude of the gradient of the sum of the encoder's map with respect to the image, averaged "
-        "over the probe set before maps are compared. All networks see the same images in the same order, without augmentation.",
-        "Eq. 2 divides by the cosine of averaged maps, so under Eq. 3 no teacher has more than e^(2/M) times the probability of "
-        "another: with M = 5,000 probe samples 1.0004 times. As printed FedSA draws its teachers at random, with replacement. "
-        "fedsa-cosine (--methods +fedsa-cosine) leaves M out; fedsa-released stretches the scores over [0, 1].",
-        "Line 4 of Algorithm 1 trains the target network before every selection, the released code before the first alone "
-        "(--methods +fedsa-once). FedSA's adaptation trains the decoder alone, in the released code everything under a new "
-        "head; the federated baselines are fine-tuned (section 4.2).",
-        "Eq. 4 is summed over a map's entries, at the smaller side where maps differ in size (assumed). Translators are three 1 "
-        "x 1 convolutions with BatchNorm and LeakyReLU as in the released code, and stay with their teachers.",
-        "A teacher drawn twice is visited once and counts twice. BatchNorm's statistics are averaged with the weights.",
-        "What crosses: the probe images to every teacher and its saliency back, once; then the target network's weights and the "
-        "students'. Everything is counted.",
-        "Released: the probe images are the same for all networks, where the code shuffles and augments them for each one "
-        "separately and compares maps of different images; an empty map has the cosine 0 and equal scores are equal "
-        "probabilities, where the code divides by zero. Also unlike the code: a teacher drawn twice is visited once, the "
-        "adaptation's learning rate is constant (the code's swings every 30 steps), teachers are trained with flips and "
-        "rotations, Grad-CAM is resized bilinearly.",
-        "FedAvg+, FedProx+ and FedMD+ are our definitions; the paper says only that they are modified. The first two take "
-        "FedSA's local step at every teacher in every round, weighted by sizes; FedMD+ digests the teachers' mean features of "
-        "public images, by the squared distance of Eq. 4, where FedMD has the absolute one of logits, and revisits the probe "
-        "set. FedProx+'s mu is next to nothing beside Eq. 4, a sum over hundreds of entries.",
-        "Transfer takes a teacher's weights, which private servers would not give. Which teacher is drawn at random (assumed).",
-        "Table 2's weights are undefined in print: softmaxes of plus or minus the scores, stretched over [0, 1] (positive: code).",
-        "Table 3's similarity is that to the target network before its first selection, stretched over [0, 1]; below the table "
-        "stands the range that was stretched.",
-        "Private data are cut by class into groups of consecutive classes, each numbered from 0 by its owner; ImageNet's are in "
-        "the order of their WordNet ids, as in the released index files. Teachers see images by their own data's statistics, "
-        "and know nothing of the target.",
-        "Without CIFAR-100 and ImageNet 32x32 both have the same surrogate; the target keeps it, and private data are generated.",
-        "Table 4 has teachers of six tasks, trained here on one training split of at most 10,000 images, where the paper has 25 "
-        "released networks; decoders for pixels are ours. Pixels with targets are not augmented.",
-    ),
     tables=(
-        Table(
+        _table(
             key="table1",
             title="Table 1",
             caption="Accuracy of the target network on CIFAR-10 and CIFAR-100 by labelled share of each class, and by student",
             rows=ROWS,
             columns=GRID,
             axes=AXES,
-            unit="percent",
-            offered=READINGS,
         ),
-        Table(
+        _table(
             key="table2",
             title="Table 2",
             caption="Strategies of selection and aggregation",
             rows=(
                 _strategy("fixed+unweighted", "Fixed + unweighted", "fixed", "equal"),
                 _strategy("top-k+unweighted", "Top-K + unweighted", "top-k", "equal"),
-                _strategy(
-                    "top-k+positive-weighted", "Top-K + positive weighted", "top-k", "positive"
-                ),
-                _strategy(
-                    "top-k+negative-weighted", "Top-K + negative weighted", "top-k", "negative"
-                ),
-                _strategy(
-                    "least-k+positive-weighted",
-                    "Least-K + positive weighted",
-                    "least-k",
-                    "positive",
-                ),
-                _strategy(
-                    "random+positive-weighted", "Random + positive weighted", "random", "positive"
-                ),
+                _strategy("top-k+positive-weighted", "Top-K + positive weighted", "top-k", "positive"),
+                _strategy("top-k+negative-weighted", "Top-K + negative weighted", "top-k", "negative"),
+                _strategy("least-k+positive-weighted", "Least-K + positive weighted", "least-k", "positive"),
+                _strategy("random+positive-weighted", "Random + positive weighted", "random", "positive"),
                 FEDSA,
             ),
             columns=GRID,
             axes=AXES,
-            unit="percent",
-            offered=READINGS,
         ),
         Table(
             key="table3",
@@ -352,19 +331,14 @@ PAPER = Paper(
             unit="percent",
             own="",
         ),
-        Table(
+        _table(
             key="table4",
             title="Table 4",
             caption="Target networks amalgamated from teachers of other tasks (Taskonomy)",
             rows=TASKONOMY_ROWS,
-            columns=(
-                {"dataset": "taskonomy", "task": "classification"},
-                {"dataset": "taskonomy", "task": "segmentation"},
-            ),
+            columns=({"dataset": "taskonomy", "task": "classification"}, {"dataset": "taskonomy", "task": "segmentation"}),
             axes=TASKONOMY_AXES,
-            unit="percent",
             metrics=("accuracy", "miou"),
-            offered=READINGS,
         ),
         Table(
             key="figure3",
@@ -390,19 +364,25 @@ PAPER = Paper(
             unit="",
             offered=READINGS,
         ),
-        Table(
+        _table(
             key="figure4b",
             title="Figure 4b, c",
             caption="Accuracy against the number of selected teachers",
             rows=(FEDSA,),
-            columns=tuple(
-                {"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)
-            ),
+            columns=tuple({"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)),
             axes={"dataset": "data.name", "k": "fedsa.selected"},
-            unit="percent",
             x_axis="k",
-            offered=READINGS,
         ),
-        fedsa_trial.trial(ROWS, READINGS),
+        _table(
+            key="trial",
+            title="Trial",
+            caption="CIFAR-10 at 16 pixels by labelled share of each class, with ten teachers on CIFAR-100",
+            rows=ROWS,
+            columns=grid(fraction=("0.01", "0.05")),
+            axes={"fraction": "partition.probe_share"},
+            fixed={"data.name": "cifar10"},
+            measure="teachers",
+            settings=TRIAL_SETTINGS,
+        ),
     ),
 )

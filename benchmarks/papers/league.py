@@ -37,9 +37,7 @@ METRICS = (
 )
 
 
-def _on_equal_terms(
-    dataset: str, key: str, title: str, caption: str, rows: tuple[Row, ...], **axes: tuple[str, ...]
-) -> Table:
+def _on_equal_terms(dataset: str, key: str, title: str, caption: str, rows: tuple[Row, ...], **axes: tuple[str, ...]) -> Table:
     """A table that is ranked, with every kind of public images for each value of its `axes`."""
     return Table(
         key=key,
@@ -108,9 +106,7 @@ def _trials(dataset: str, title: str) -> Table:
         title=f"{title}, trials",
         caption=f"Learning rates of the methods' four trials: {title}, on validation samples",
         rows=ROWS,
-        columns=grid(
-            distribution=("dirichlet-1",), public=("none", "in"), trial=("1", "2", "3", "4")
-        ),
+        columns=grid(distribution=("dirichlet-1",), public=("none", "in"), trial=("1", "2", "3", "4")),
         axes={"dataset": "data.name", "distribution": "", "public": "", "trial": ""},
         preparatory=True,
         fixed={"data.name": dataset},
@@ -118,10 +114,7 @@ def _trials(dataset: str, title: str) -> Table:
         own="",
         settings=(
             ON_VALIDATION,
-            *(
-                Setting(name, rates, "assumed", "four trials of every row")
-                for name, rates in TRIED_RATES.items()
-            ),
+            *(Setting(name, rates, "assumed", "four trials of every row") for name, rates in TRIED_RATES.items()),
         ),
     )
 
@@ -150,9 +143,7 @@ PRIVATE = (
 
 
 PRIVATE_ANSWERING = tuple(
-    replace(row, config={**row.config, "privacy.mechanism": "dp-sgd"})
-    if row.key == "fedkd-online"
-    else row
+    replace(row, config={**row.config, "privacy.mechanism": "dp-sgd"}) if row.key == "fedkd-online" else row
     for row in ANSWERING
     if row.method != "dlad"
 )
@@ -224,12 +215,7 @@ PRIVATE_TRIALS = replace(
     key="privacy-trials",
     title="MNIST, private, trials",
     caption="Settings of the methods' four trials, with noise and without: MNIST, on validation samples",
-    columns=grid(
-        distribution=("dirichlet-1",),
-        public=("none", "in"),
-        epsilon=EPSILONS,
-        trial=("1", "2", "3", "4"),
-    ),
+    columns=grid(distribution=("dirichlet-1",), public=("none", "in"), epsilon=EPSILONS, trial=("1", "2", "3", "4")),
     axes={**PRIVATE_TABLE.axes, "trial": ""},
     x_axis="",
     preparatory=True,
@@ -238,10 +224,7 @@ PRIVATE_TRIALS = replace(
         *(
             Setting(
                 name,
-                {
-                    **{f"private=yes {where}".strip(): value for where, value in tried.items()},
-                    **NOISELESS_TRIALS[name],
-                },
+                {**{f"private=yes {where}".strip(): value for where, value in tried.items()}, **NOISELESS_TRIALS[name]},
                 "assumed",
                 "four trials of every row",
             )
@@ -275,11 +258,7 @@ LEAKAGE_TABLE = Table(
     metrics=("fid", "psnr", "ssim"),
     unit="",
     own="",
-    settings=(
-        Setting(
-            "partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64
-        ),
-    ),
+    settings=(Setting("partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64),),
 )
 
 
@@ -301,25 +280,4 @@ PAPER = Paper(
     ),
     released_code=False,
     seed_axes=("partition", "weights", "sampling", "shuffling"),
-    notes=(
-        "Nothing here is printed by a paper: there is no published number to compare with.",
-        "The budget is of samples that networks learn from. Outputs of finished networks (teachers, evaluation) are not in it; "
-        "their cost is in the columns of FLOPs. What a second network learns from the same batch, as a generator or a "
-        "discriminator does in FedIOD, counts again.",
-        "The budget sets one length of each method, found by following its fit without computing it: rounds, epochs of its own, "
-        "of its last stage at the server, or of its clients. Other lengths are settings, the same for all that have them.",
-        "Rows that use no public images have the columns public=none alone. A fifth of the training split is held out as "
-        "public images for every row, and a tenth of the clients' pool is the server's to choose by, so that clients are the same.",
-        "Learning rates are chosen by tables of trials: four for every row, seed 7, Dirichlet 1 with public images of the clients' own "
-        "data, accuracy on the server's validation samples; the best of what was tried, no optimum. Done under cpu: MNIST's rates are "
-        "league/leakage's too, CIFAR-10's are CIFAR-100's.",
-        "The private table has four trials of its own at each epsilon, of what a row's mechanism disturbs. Epsilon is that of one fit: it does not "
-        "include the choice of settings.",
-        "Nothing at hand recovers images from logits, votes or label counts: for methods that send nothing else the table of leakage has the "
-        "nearest public image as the floor, chosen by whoever knows the private one. Parameters of a model that was trained for hundreds of "
-        "steps (DLAD) are not attacked.",
-        "Centralized sees all clients' samples, and Public labels only the labels of the public images: bounds, not methods.",
-        "Weakest clients: each client's accuracy is that on the test images weighted by its own label counts, of its own network "
-        "where a method leaves it one; the column has the tenth percentile of clients.",
-    ),
 )  # fmt: skip

@@ -145,7 +145,7 @@ def judge_records(
             "not in print",
             judge_expectation(expected.predicate, paper.key, of_table.key, means, per_seed, shape),
         )
-        for expected in of_table.expectations
+        for expected in paper.expectations(of_table)
     ]
     alone = _spread_note(of_table, seeds)
     lines = []

@@ -5,17 +5,20 @@ A spec holds facts and no code: `benchmarks/papers/dlad.py` is the model for the
 
 from __future__ import annotations
 
+import csv
 import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from federation.execution import DEFAULT, FAST, Execution
 from results.files import RefusedError
 
+PAPERS = Path(__file__).parents[1] / "papers"
 Scalar = bool | int | float | str
 SettingValue = Scalar | Mapping[str, Scalar]
 """One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs
@@ -207,7 +210,7 @@ class Expectation:
     text: str
     predicate: str
     """By the grammar of `results/published/README.md`; may read the paper's printed numbers."""
-    claims: tuple[str, ...]
+    claims: Sequence[str]
     """Ids of the paper's claims that it tests."""
 
 
@@ -256,8 +259,6 @@ class Table:
     """Columns that no cell measures."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Columns of the paper's table that the suite does not measure, each with the reason."""
-    expectations: tuple[Expectation, ...] = ()
-    """What the table, if no paper prints it, is judged by."""
     preparatory: bool = False
     """Whether other tables take their settings from it, so that it is computed only if it is named
     and not with all tables of its paper."""
@@ -276,8 +277,25 @@ class Paper:
     """Whether the authors released code that `--protocol released` could follow."""
     seed_axes: tuple[str, ...]
     """The axes that a seed of `--seeds` moves; the others stay at 0."""
-    notes: tuple[str, ...] = ()
-    """Oddities of print and other things a reader of the tables must know."""
+
+    @functools.cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Oddities of print and other things a reader of the tables must know: the items of the
+        list in `papers/KEY.md`.
+        """
+        path = PAPERS / f"{self.key}.md"
+        items = path.read_text(encoding="utf-8").split("\n- ")[1:] if path.exists() else []
+        return tuple(" ".join(item.split()) for item in items)
+
+    def expectations(self, table: Table) -> tuple[Expectation, ...]:
+        """What a table that no paper prints is judged by: lines of `papers/expectations.csv`."""
+        name = f"{self.key}/{table.key.partition('.')[0]}"
+        with (PAPERS / "expectations.csv").open(encoding="utf-8", newline="") as file:
+            return tuple(
+                Expectation(line["id"], line["text"], line["predicate"], line["claims"].split())
+                for line in csv.DictReader(file)
+                if line["table"] == name
+            )
 
     def settings_of(self, table: Table) -> tuple[Setting, ...]:
         """The settings of a table: its own, and those of the paper that it does not replace."""
