@@ -4,7 +4,7 @@ The authors released no code; what the text leaves open is marked `assumed`, wit
 """
 
 from benchmarks.papers.private import PRIVACY
-from benchmarks.tables.spec import Paper, Row, Setting, Table, as_class, grid
+from benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, as_class, grid
 
 DISTRIBUTIONS = ("iid", "niid1", "niid2", "niid3")
 MIXED = "resnet+densenet"
@@ -25,7 +25,7 @@ AXES = {
     "global-model": "network.server",
 }
 
-RESNETS = {"partition.clients": 10, "network.client": "resnet", "network.server": "resnet"}
+RESNETS: dict[str, Scalar] = {"partition.clients": 10, "network.client": "resnet", "network.server": "resnet"}
 
 SETTINGS = (
     Setting("data.image_size", {"dataset=mnist": 28, "": 32}, "assumed",
