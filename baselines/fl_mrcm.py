@@ -27,7 +27,7 @@ from federation.training.inputs import Normalisation
 from federation.training.loops import predict
 from federation.training.plan import Batch, Penalty
 from methods.fedavg import FedAvg, State
-from models.latent import Latent, pooled, when_passed
+from models.cut import Latent, flat_pooled, when_passed
 from results.numbers import Count, Positive, SomeShare
 
 POOLED = 2
@@ -132,7 +132,7 @@ class FLMRCM(FedAvg):
         stream = federation.streams.shuffling("cross-site", client.index, number)
 
         def align(model: nn.Module, batch: Batch) -> torch.Tensor:
-            own = pooled(server["latents"][worker], POOLED)
+            own = flat_pooled(server["latents"][worker], POOLED)
             other = others[stream.choose(len(others), len(own))]
             judge = aligner.discriminator
             optimizer.zero_grad()

@@ -16,13 +16,10 @@ def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
     classes) of 0, 1 and `UNKNOWN`.
 
     Of each class only the samples whose target is known count. NaN where these are not of both
-    kinds, or where every score is NaN: a classifier that does not know the class. A sample whose
-    score alone is NaN is ranked last where it has the class, else first. Ties count half
-    (scikit-learn's `roc_auc_score`).
+    kinds, or where every score is NaN. A sample whose score alone is NaN is ranked last where it
+    has the class, else first. Ties count half (scikit-learn's `roc_auc_score`).
     """
-    from sklearn.metrics import (
-        roc_auc_score,
-    )  # takes a while to import, and most runs have no use for it
+    from sklearn.metrics import roc_auc_score  # takes a while, and most runs have no use for it
 
     areas = []
     for score, target in zip(scores.T.cpu(), targets.T.cpu(), strict=True):

@@ -14,9 +14,7 @@ def pearson(first: Sequence[float], second: Sequence[float]) -> float:
     It is for fewer than two items, and where either quantity is the same for all of them or not
     finite. Raises ValueError if there are not as many of one as of the other.
     """
-    from scipy.stats import (
-        pearsonr,
-    )  # takes its time to import, and most commands need no correlation
+    from scipy.stats import pearsonr  # takes its time, and most commands need no correlation
 
     return _defined(pearsonr, first, second)
 
@@ -33,12 +31,7 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float:
 def _defined(
     coefficient: Callable[..., tuple[float, float]], first: Sequence[float], second: Sequence[float]
 ) -> float:
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} values do not pair")
-    if (
-        not all(map(math.isfinite, (*first, *second)))
-        or len(set(first)) < 2
-        or len(set(second)) < 2
-    ):
+    finite = all(map(math.isfinite, (*first, *second)))
+    if not finite or min(len(set(first)), len(set(second))) < 2:
         return math.nan
     return float(coefficient(first, second)[0])

@@ -14,46 +14,40 @@ WINDOW = 11
 et al., "Image Quality Assessment: From Error Visibility to Structural Similarity" (2004)."""
 
 
-def psnr(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
-    """Peak signal-to-noise ratio in dB of each image (n, c, h, w), of shape (n,): 10
-    log10(data_range^2 / mean square error).
+def psnr(images: Tensor, truth: Tensor) -> Tensor:
+    """Peak signal-to-noise ratio in dB of each image (n, c, h, w) in [0, 1], of shape (n,): 10
+    log10(1 / mean square error).
 
     The mean is over an image's channels and pixels. Images that equal the truth have infinity, so
-    summarise by the median or a count above a level. `data_range` is the width of the range that
-    pixels lie in, 1 for images in [0, 1]; nothing is clamped.
+    summarise by the median or a count above a level.
 
     Raises ValueError for images of another shape or type than the truth.
     """
     _check(images, truth)
-    return 10 * torch.log10(data_range**2 / (images - truth).square().mean(dim=(1, 2, 3)))
+    return 10 * torch.log10(1 / (images - truth).square().mean(dim=(1, 2, 3)))
 
 
-def ssim(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
-    """Structural similarity of each image (n, c, h, w), of shape (n,): Wang et al. 2004, at most 1,
-    and 1 for equal images.
+def ssim(images: Tensor, truth: Tensor) -> Tensor:
+    """Structural similarity of each image (n, c, h, w) in [0, 1], of shape (n,): Wang et al. 2004,
+    at most 1, and 1 for equal images.
 
     In a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside the image,
     with the window's own weights as variance (no n - 1), averaged over these pixels and over
-    channels, by scikit-image. `data_range` as for `psnr`.
+    channels, by scikit-image.
 
     Raises ValueError for images of another shape or type than the truth, or smaller than the
     window.
     """
     _check(images, truth)
-    height, width = images.shape[2:]
-    if min(height, width) < WINDOW:
+    if min(images.shape[2:]) < WINDOW:
         raise ValueError(
-            f"SSIM's window has {WINDOW} x {WINDOW} pixels, more than images of {height} x {width}"
-            " have; use PSNR"
+            f"SSIM's window has {WINDOW} x {WINDOW} pixels, more than images"
+            f" {tuple(images.shape[2:])} have; use PSNR"
         )
     pairs = zip(images.detach().cpu().numpy(), truth.detach().cpu().numpy(), strict=True)
-    how = {
-        "sigma": SIGMA,
-        "gaussian_weights": True,
-        "use_sample_covariance": False,
-        "data_range": data_range,
-    }
-    return images.new_tensor([structural_similarity(a, b, channel_axis=0, **how) for a, b in pairs])
+    how = {"sigma": SIGMA, "gaussian_weights": True, "use_sample_covariance": False}
+    values = [structural_similarity(a, b, channel_axis=0, data_range=1.0, **how) for a, b in pairs]
+    return images.new_tensor(values)
 
 
 def match(images: Tensor, truth: Tensor) -> Tensor:
@@ -71,14 +65,9 @@ def match(images: Tensor, truth: Tensor) -> Tensor:
 
 
 def _check(images: Tensor, truth: Tensor) -> None:
-    if images.ndim != 4 or images.shape != truth.shape or 0 in images.shape:
+    floats = images.is_floating_point() and images.dtype == truth.dtype  # bytes wrap around
+    if images.ndim != 4 or images.shape != truth.shape or 0 in images.shape or not floats:
         raise ValueError(
-            f"expected images (n, c, h, w) and the truth alike, not {tuple(images.shape)} and"
-            f" {tuple(truth.shape)}"
-        )
-    if (
-        not images.is_floating_point() or images.dtype != truth.dtype
-    ):  # differences of bytes wrap around
-        raise ValueError(
-            f"expected images and truth of one float type, not {images.dtype} and {truth.dtype}"
+            "expected images (n, c, h, w) and the truth alike, of one float type, not"
+            f" {tuple(images.shape)} of {images.dtype} and {tuple(truth.shape)} of {truth.dtype}"
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +24,14 @@ Labels = NDArray[np.integer]
 BACKGROUND, INSIDE, BOUNDARY = 0, 1, 2
 """The classes of `ternary`."""
 
-Match = Literal["jaccard", "pixels"]
-"""Which object of the other map is compared with one: `jaccard`, that with the highest Jaccard
-index (J of FedIOD's text), or `pixels`, that with the most pixels in common (GlaS). Of equal ones
-that of the lowest number; without a pixel in common, none."""
-
 
 def ternary(labels: Tensor) -> Tensor:
     """Background (0), inside of objects (1) and their boundary (2), int64 (n, h, w), of integer
     label maps (n, h, w), on their device.
 
-    Boundary is where the dilation and the erosion of the labels by a 3 x 3 cross differ: every
-    pixel of which a neighbour, above, below, left or right, has another label. It is two pixels
-    wide, one in each object or in the background, and lies between objects that touch; at the edge
-    of the image there is none. FedIOD's nuclei, after FullNet (Qu et al. 2019), radius 1.
+    Boundary is every pixel of which a neighbour, above, below, left or right, has another label:
+    where dilation and erosion by a 3 x 3 cross differ (FedIOD's nuclei, after FullNet, Qu et al.
+    2019, radius 1). At the edge of the image there is none.
 
     Raises ValueError for another number of dimensions.
     """
@@ -59,11 +53,10 @@ def ternary(labels: Tensor) -> Tensor:
 def instances_of(ternary_prediction: Labels, minimum: int = 20, radius: int = 2) -> Labels:
     """The objects (h, w), numbered from 1, in a map (h, w) of the likeliest classes of `ternary`.
 
-    As the code does that FedIOD's authors released: of what is inside, pieces of fewer than
-    `minimum` pixels are removed (pieces of pixels that share a side; of exactly as many they stay,
-    which `skimage.morphology.remove_small_objects(min_size=...)` no longer does from 0.26 on);
-    what is left and touches, corners included, is one object; objects grow by a disk of that
-    radius, those of higher numbers, further down, over those of lower.
+    As the code does that FedIOD's authors released: of what is inside, pieces (of pixels that share
+    a side) of fewer than `minimum` pixels are removed; what is left and touches, corners included,
+    is one object; objects grow by a disk of that radius, those of higher numbers, further down,
+    over those of lower.
     """
     from scipy import ndimage
     from skimage.morphology import disk
@@ -89,16 +82,14 @@ def aji(pred: Labels, truth: Labels, reuse: bool = False) -> float:
     """Aggregated Jaccard Index, in [0, 1], of predicted and true label maps (h, w): pixels that
     objects share with theirs, over the pixels of both and of predictions that are nobody's.
 
-    Without `reuse`, FedIOD's Eq. 12, "sorted and nonrepeated": pairs of a true and a predicted
-    object that overlap are sorted by Jaccard index, the highest first (of equal ones the lower true
-    number, then the lower predicted), and each is taken whose two objects are both still free. A
-    true object without a prediction adds its pixels to the union, so does a prediction without a
-    true object. NaN if there is no object in either, 0 if there is none in one.
+    Without `reuse`, FedIOD's Eq. 12: pairs of a true and a predicted object that overlap are sorted
+    by Jaccard index, the highest first (of equal ones the lower true number, then the lower
+    predicted), and each is taken whose two objects are both still free. NaN if there is no object
+    in either, 0 if there is none in one.
 
     With `reuse` what the authors' released code does: every true object gets the prediction of the
-    highest Jaccard index, which several may get, whose pixels then count once for each; one that
-    overlaps none gets the prediction of the lowest number, whose pixels are added to the union and
-    which is nobody's no longer. 0 if there is no object in either, or none in one.
+    highest Jaccard index, whose pixels count once for each; one that overlaps none gets the
+    prediction of the lowest number, which is nobody's no longer. 0 if there is no object in either.
 
     Raises ValueError for maps of other shapes and types.
     """
@@ -117,50 +108,44 @@ def aji(pred: Labels, truth: Labels, reuse: bool = False) -> float:
     return float(shared / (union + pairs.in_pred[nobodys].sum()))
 
 
-def object_dice(pred: Labels, truth: Labels, match: Match = "pixels") -> float:
+def object_dice(pred: Labels, truth: Labels) -> float:
     """Object Dice, in [0, 1], of predicted and true label maps (h, w): the Dice of every true
     object and the prediction that matches it, weighted by the object's pixels, and the same the
     other way about, in the mean of both (GlaS, Sirinukunwattana et al. 2017; Chen et al. 2016).
 
-    An object that nothing matches has Dice 0. NaN if there is no object in either map, 0 if there
-    is none in one. Raises ValueError for maps of other shapes and types, and for another match.
+    An object is matched by the one with the highest Jaccard index (J of FedIOD's text), of equal
+    ones that of the lowest number, where GlaS takes most pixels in common. One that nothing
+    overlaps has Dice 0. NaN if there is no object in either map, 0 if there is none in one. Raises
+    ValueError for maps of other shapes and types.
     """
     pairs = _Pairs.of(pred, truth)
-    scores = pairs.scores(match)
+    scores = pairs.jaccard
     if not all(scores.shape):
         return 0.0 if any(scores.shape) else math.nan
     values = 2 * pairs.overlap / (pairs.in_truth[:, None] + pairs.in_pred)
     of_truth = values[np.arange(len(scores)), scores.argmax(axis=1)]
     of_pred = values[scores.argmax(axis=0), np.arange(scores.shape[1])]
-    return float(
-        np.average(of_truth, weights=pairs.in_truth) / 2
-        + np.average(of_pred, weights=pairs.in_pred) / 2
-    )
+    return pairs.both_ways(of_truth, of_pred)
 
 
-def object_hausdorff(
-    pred: Labels, truth: Labels, quantile: float = PERCENTILE, match: Match = "pixels"
-) -> float:
-    """Object Hausdorff distance in pixels of predicted and true label maps (h, w), weighted and
-    taken both ways as `object_dice` (GlaS, Sirinukunwattana et al. 2017).
+def object_hausdorff(pred: Labels, truth: Labels, quantile: float = PERCENTILE) -> float:
+    """Object Hausdorff distance in pixels of predicted and true label maps (h, w), which are
+    matched, weighted and taken both ways as by `object_dice` (GlaS, Sirinukunwattana et al. 2017).
 
     Of two objects it is the larger of the two directed quantiles, in percent, of the distances
     between their contours (FedIOD's Eq. 13; 100 gives the maximum), where the edge of the image is
-    contour too. An object that nothing matches is compared with the nearest: the one from which
+    contour too. An object that nothing overlaps is compared with the nearest: the one from which
     this distance is least. With no object in one of the maps it is the diagonal of the image, with
     none in either NaN. Raises ValueError as `object_dice` does.
     """
     pairs = _Pairs.of(pred, truth)
-    scores = pairs.scores(match)
+    scores = pairs.jaccard
     if not all(scores.shape):
         return diagonal(truth.shape) if any(scores.shape) else math.nan
     there, here = _Objects(_numbered(truth)), _Objects(_numbered(pred))
     of_truth = there.distances(here, scores, quantile)
     of_pred = here.distances(there, scores.T, quantile)
-    return float(
-        np.average(of_truth, weights=pairs.in_truth) / 2
-        + np.average(of_pred, weights=pairs.in_pred) / 2
-    )
+    return pairs.both_ways(of_truth, of_pred)
 
 
 @dataclass(frozen=True)
@@ -190,12 +175,10 @@ class _Pairs:
     def jaccard(self) -> NDArray[np.float64]:
         return self.overlap / (self.in_truth[:, None] + self.in_pred - self.overlap)
 
-    def scores(self, match: Match) -> NDArray[Any]:
-        if match == "jaccard":
-            return self.jaccard
-        if match == "pixels":
-            return self.overlap
-        raise ValueError(f"objects are matched by jaccard or pixels, not {match!r}")
+    def both_ways(self, of_truth: NDArray[Any], of_pred: NDArray[Any]) -> float:
+        """The mean of what true objects have and of what predicted ones have, by their pixels."""
+        first = np.average(of_truth, weights=self.in_truth)
+        return float(first / 2 + np.average(of_pred, weights=self.in_pred) / 2)
 
     def one_to_one(self) -> list[tuple[int, int]]:
         """Pairs that overlap, the highest Jaccard index first, no object twice."""

@@ -1,8 +1,8 @@
-"""Binary masks of n samples, images or volumes: Dice, sensitivity and specificity from counts of
-pixels, and the 95 % Hausdorff distance (HD95) between contours.
+"""How well pixels are classified, in images and volumes: counts of pixels, and from these Dice,
+sensitivity, specificity and mean IoU; and the 95 % Hausdorff distance (HD95) between contours.
 
-What is undefined where a mask is empty is settled by a rule (`Empty`); HD95 is in print and in
-released code two different numbers (`Reading`).
+HD95 is in print and in released code two different numbers (`Reading`), and so is what is undefined
+where masks are empty.
 """
 
 from __future__ import annotations
@@ -17,18 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Empty = Literal["skip", "zero", "one"]
-"""What a value counts as that is undefined: a share that is 0/0, a distance to no contour.
-
-- `skip`: NaN, which means leave out. It is what the equations say (FedIOD's appendix, 0/0).
-- `zero`: the worst there is, 0 for a share. The authors' released code, whose denominators have
-  1e-8 more, gives that. For a distance, the diagonal of the image.
-- `one`: the best there is (1 for a share, 0 for a distance) if the prediction is the truth, as with
-  both empty, else the worst. The BraTS challenges' rule.
-
-A distance between an empty mask and one that is not is never skipped by the paper's reading: it is
-a miss or a false alarm, and costs the diagonal, as the challenges have it (373.13 of a volume).
-"""
 Reading = Literal["paper", "released"]
 """`paper`: as printed; `released`: what the authors' released code computes."""
 
@@ -39,10 +27,74 @@ PERCENTILE = 95.0
 """Of distances, in percent."""
 
 
+# -- of several classes --
+
+
+def confusions(predicted: Tensor, target: Tensor, classes: int, ignore: int) -> Tensor:
+    """How many pixels of each class (row) were taken for which (column), of each of n samples by
+    itself, int64 (n, classes, classes).
+
+    Of integer classes (n, *sides); pixels whose target is `ignore` do not count, whatever is
+    predicted there. Raises ValueError for other shapes and for classes beyond the number there are.
+    """
+    if predicted.shape != target.shape:
+        raise ValueError(
+            f"expected predictions and targets of one shape, not {tuple(predicted.shape)} and"
+            f" {tuple(target.shape)}"
+        )
+    counted = target != ignore
+    numbers = torch.arange(len(target), device=target.device)
+    samples = spread(numbers, target)[counted]
+    predicted, target = predicted[counted].long(), target[counted].long()
+    if target.numel() and not (
+        min(predicted.min(), target.min()) >= 0 and max(predicted.max(), target.max()) < classes
+    ):
+        raise ValueError(f"there are classes outside of 0 to {classes - 1}")
+    places = (samples * classes + target) * classes + predicted
+    return torch.bincount(places, minlength=len(counted) * classes**2).view(-1, classes, classes)
+
+
+def dice(matrices: Tensor) -> Tensor:
+    """Dice, float64 (n,) in [0, 1], from n confusions (n, classes, classes): 2 |A and B| / (|A| +
+    |B|), the mean over the classes that occur in the target.
+
+    Class 0 is background and has no part in it; NaN where the target has no other class. As MONAI's
+    `DiceMetric(include_background=False)` has it for one sample, but from counts: of a group its
+    samples' confusions are added, and pixels without a label are in none.
+    """
+    matrices = matrices.cpu().double()
+    in_target, in_prediction = matrices.sum(dim=2), matrices.sum(dim=1)
+    values = 2 * matrices.diagonal(dim1=1, dim2=2) / (in_target + in_prediction)
+    return values.where(in_target > 0, math.nan)[:, 1:].nanmean(dim=1)
+
+
+def mean_iou(matrix: Tensor) -> float:
+    """Mean intersection over union of the classes, in [0, 1], from a confusion (classes, classes).
+
+    Intersection and union of a class are counted over all pixels that the confusion holds. The mean
+    is over the classes that occur in target or prediction; a class that occurs in neither has no
+    IoU. Raises ValueError if no pixel counts.
+    """
+    matrix = matrix.cpu().double()
+    both = matrix.diagonal()
+    either = matrix.sum(dim=0) + matrix.sum(dim=1) - both
+    if not either.any():
+        raise ValueError("the mean IoU of no labelled pixels is undefined")
+    return float((both / either)[either > 0].mean())
+
+
+def spread(samples: Tensor, like: Tensor) -> Tensor:
+    """What is known of n samples (n,), of every pixel of `like` (n, *sides)."""
+    return samples.view(-1, *[1] * (like.ndim - 1)).expand_as(like)
+
+
+# -- of one object --
+
+
 def counts(predicted: Tensor, truth: Tensor, labelled: Tensor | None = None) -> Tensor:
     """How many pixels are in neither mask, in the prediction alone, in the truth alone, in both:
-    int64 (n, 2, 2), by truth (row) and prediction (column), as `metrics.segmentation.confusions`
-    has it of two classes. Counts of one group may be added.
+    int64 (n, 2, 2), by truth (row) and prediction (column), as `confusions` has it of two classes.
+    Counts of one group may be added.
 
     Of boolean masks (n, *sides); with `labelled`, alike, of the pixels that are True there. Raises
     ValueError for other shapes and types.
@@ -55,73 +107,53 @@ def counts(predicted: Tensor, truth: Tensor, labelled: Tensor | None = None) -> 
     return torch.stack(sums, dim=1).view(-1, 2, 2)
 
 
-def dice(counted: Tensor, empty: Empty = "skip") -> Tensor:
-    """Dice, float64 (n,) in [0, 1], of `counts` (n, 2, 2): 2 |y and p| / (|y| + |p|) of truth y and
-    prediction p (FedIOD's appendix).
+def shares(counted: Tensor, reading: Reading = "paper") -> dict[str, Tensor]:
+    """Dice, sensitivity and specificity by name, float64 (n,) in [0, 1], of `counts` (n, 2, 2)
+    (FedIOD's appendix).
 
-    If both are empty it is NaN by `skip`, 0 by `zero`, 1 by `one`; with one of them empty it is 0.
+    Of truth y and prediction p Dice is 2 |y and p| / (|y| + |p|), sensitivity the share |y and p| /
+    |y| of the truth that is found, specificity |not y and not p| / |not y|. Where the denominator
+    is 0 it is NaN, which means leave out, as the equations say; by `released`, whose denominators
+    have 1e-8 more, it is 0.
     """
-    counted = counted.cpu().double()
-    both, wrong = counted[:, 1, 1], counted[:, 0, 1] + counted[:, 1, 0]
-    return settled(2 * both / (2 * both + wrong), wrong == 0, empty)
+    neither, alone, missed, both = counted.cpu().double().flatten(1).T
+    values = {
+        "dice": 2 * both / (2 * both + alone + missed),
+        "sensitivity": both / (missed + both),
+        "specificity": neither / (neither + alone),
+    }
+    if reading == "paper":
+        return values
+    return {name: share.nan_to_num(0.0) for name, share in values.items()}
 
 
-def sensitivity(counted: Tensor, empty: Empty = "skip") -> Tensor:
-    """Share of the truth that is found, float64 (n,) in [0, 1], of `counts` (n, 2, 2): |y and p| /
-    |y| (FedIOD's appendix).
-
-    If the truth is empty it is NaN by `skip`, 0 by `zero`; by `one` 1 if the prediction is empty
-    too, else 0.
-    """
-    counted = counted.cpu().double()
-    wrong = counted[:, 0, 1] + counted[:, 1, 0]
-    return settled(counted[:, 1, 1] / counted[:, 1].sum(dim=1), wrong == 0, empty)
-
-
-def specificity(counted: Tensor, empty: Empty = "skip") -> Tensor:
-    """Share of what is not in the truth that is not predicted, float64 (n,) in [0, 1], of `counts`
-    (n, 2, 2): |not y and not p| / |not y| (FedIOD's appendix).
-
-    If the truth is everywhere it is NaN by `skip`, 0 by `zero`; by `one` 1 if the prediction is
-    everywhere too, else 0.
-    """
-    counted = counted.cpu().double()
-    wrong = counted[:, 0, 1] + counted[:, 1, 0]
-    return settled(counted[:, 0, 0] / counted[:, 0].sum(dim=1), wrong == 0, empty)
-
-
-def hd95(
-    predicted: Tensor, truth: Tensor, reading: Reading = "paper", empty: Empty = "skip"
-) -> Tensor:
+def hd95(predicted: Tensor, truth: Tensor, reading: Reading = "paper") -> Tensor:
     """95 % Hausdorff distance in pixels, float64 (n,), of the contours of boolean masks (n,
     *sides), images or volumes.
 
     - `paper`: the larger of the two directed 95 % quantiles, FedIOD's Eq. 13 with the quantile in
       place of the supremum, by MONAI, in single precision: contours are what a cross erodes, at the
-      edge of the image too. With one mask empty it is the `diagonal` of the image; with both
-      empty it is NaN by `skip`, the diagonal by `zero`, 0 by `one`.
+      edge of the image too. With both masks empty it is NaN. With one it is a miss or a false
+      alarm, and costs the `diagonal` of the image, as the BraTS challenges have it.
     - `released`: NumPy's 95th percentile of the distances of both directions, pooled, between
-      contours to which the edge of the image does not belong. NaN, whatever `empty` says, where a
-      contour is empty: the released code leaves out what has no prediction, and raises where only
-      the truth is empty or a mask fills the image.
+      contours to which the edge of the image does not belong. NaN where a contour is empty: the
+      released code leaves out what has no prediction, and raises where only the truth is empty or
+      a mask fills the image.
 
-    Raises ValueError for other shapes, types and readings.
+    Raises ValueError for other shapes and types.
     """
     _check(predicted, truth)
     predicted, truth = predicted.detach().cpu(), truth.detach().cpu()
     if reading == "released":
         pairs = zip(predicted.numpy(), truth.numpy(), strict=True)
         return torch.tensor([_pooled(a, b) for a, b in pairs], dtype=torch.float64)
-    if reading != "paper":
-        raise ValueError(f"there is no reading {reading!r} of HD95; paper and released are")
     filled = [mask.flatten(1).any(dim=1) for mask in (predicted, truth)]
     both = filled[0] & filled[1]
-    neither, worst = ~filled[0] & ~filled[1], diagonal(truth.shape[1:])
-    values = torch.full((len(truth),), worst, dtype=torch.float64)
-    values[neither] = math.nan
+    values = torch.full((len(truth),), diagonal(truth.shape[1:]), dtype=torch.float64)
+    values[~filled[0] & ~filled[1]] = math.nan
     if both.any():
         values[both] = _monai_hd95(predicted[both], truth[both])
-    return settled(values, neither, empty, best=0.0, worst=worst)
+    return values
 
 
 def diagonal(sides: Sequence[int]) -> float:
@@ -129,22 +161,6 @@ def diagonal(sides: Sequence[int]) -> float:
     missed.
     """
     return float(np.linalg.norm(sides))
-
-
-def settled(
-    values: Tensor, right: Tensor, empty: Empty, best: float = 1.0, worst: float = 0.0
-) -> Tensor:
-    """Values (n,) with the rule in place of NaN; `right` (n,) says where the prediction is the
-    truth. Raises ValueError for another rule.
-    """
-    if empty == "skip":
-        return values
-    if empty not in ("zero", "one"):
-        raise ValueError(f"there is no rule {empty!r} for empty masks; skip, zero and one are")
-    by_rule = torch.full_like(values, worst)
-    if empty == "one":
-        by_rule[right] = best
-    return values.where(~values.isnan(), by_rule)
 
 
 def contour(mask: NDArray[np.bool_], at_edge: bool) -> NDArray[np.bool_]:
@@ -173,10 +189,7 @@ def _monai_hd95(predicted: Tensor, truth: Tensor) -> Tensor:
         from monai.metrics import compute_hausdorff_distance  # takes seconds to import
 
         values = compute_hausdorff_distance(
-            predicted[:, None],
-            truth[:, None],
-            include_background=True,
-            percentile=PERCENTILE,
+            predicted[:, None], truth[:, None], include_background=True, percentile=PERCENTILE
         )
     return values[:, 0].double()
 

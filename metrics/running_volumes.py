@@ -9,7 +9,7 @@ import torch
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from torch import Tensor
 
-from metrics.running import counts
+from metrics.running import RunningMetrics, counts
 
 SIDE = 7
 """Pixels of SSIM's uniform window, as in fastMRI's and FL-MRCM's evaluation (scikit-image's)."""
@@ -36,7 +36,7 @@ def volume_quality(volume: np.ndarray, truth: np.ndarray) -> tuple[float, float]
     return float(np.mean(slices)), float(peak_signal_noise_ratio(truth, volume, data_range=top))
 
 
-class VolumeQuality:
+class VolumeQuality(RunningMetrics):
     """`ssim` and `psnr`, means over volumes. A group is a volume, whose slices follow one another;
     without groups each sample is one. What it keeps is the volume that is being fed.
     """

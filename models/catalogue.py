@@ -32,15 +32,11 @@ INPUTS = {2: "images", 3: "volumes"}
 
 @functools.cache
 def networks() -> dict[str, NetworkEntry]:
-    """Every network in `models/networks/`, by name. Raises ModelError on a duplicate name."""
-    entries: dict[str, NetworkEntry] = {}
+    """Every network in `models/networks/`, by name."""
+    found: dict[str, NetworkEntry] = {}
     for info in pkgutil.iter_modules(models.networks.__path__):
-        module = importlib.import_module(f"models.networks.{info.name}")
-        for name, declared in module.NETWORKS.items():
-            if name in entries:
-                raise ModelError(f"two networks are called {name!r}; rename one")
-            entries[name] = declared
-    return entries
+        found |= importlib.import_module(f"models.networks.{info.name}").NETWORKS
+    return found
 
 
 def entry(name: str) -> NetworkEntry:
@@ -94,11 +90,9 @@ def network_for(name: str, *, dense: bool, dims: int = 2) -> str:
 
 def _sides(name: str, declared: NetworkEntry, image_size: int | Sequence[int]) -> Sides:
     """The sides of an input that a network takes. Raises ModelError for others."""
-    sides = (
-        (image_size,) * declared.dims
-        if isinstance(image_size, int)
-        else tuple(map(int, image_size))
-    )
+    if isinstance(image_size, int):
+        image_size = (image_size,) * declared.dims
+    sides = tuple(map(int, image_size))
     shown = " x ".join(map(str, sides))
     if len(sides) != declared.dims:
         raise ModelError(
@@ -171,21 +165,14 @@ def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
     if hasattr(model, "built_as"):
         name, channels, _, sides = model.built_as  # type: ignore[misc]
         model.built_as = name, channels, num_outputs, sides  # type: ignore[assignment]
+    device = next(model.parameters()).device
+    drawn_on = "meta" if device.type == "meta" else "cpu"
     if isinstance(model, Dense):
-        device = model.head.weight.device
-        drawn = nn.Conv2d(
-            model.head.in_channels,
-            num_outputs,
-            1,
-            device="meta" if device.type == "meta" else "cpu",
-        )
-        model.head = drawn.to(device)
+        channels = model.head.in_channels
+        model.head = nn.Conv2d(channels, num_outputs, 1, device=drawn_on).to(device)
         return model
     name, head = find_head(model)
     parent, _, attribute = name.rpartition(".")
-    device = head.weight.device
-    fresh = nn.Linear(
-        head.in_features, num_outputs, device="meta" if device.type == "meta" else "cpu"
-    ).to(device)
+    fresh = nn.Linear(head.in_features, num_outputs, device=drawn_on).to(device)
     setattr(model.get_submodule(parent), attribute, fresh)
     return model

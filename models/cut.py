@@ -3,45 +3,27 @@ from the map to outputs.
 
 A network that can be cut offers timm's two methods: `forward_features(images)`, (n, c, h, w), is
 the encoder, and `forward_head(features)` the decoder. FedSA compares, distils and averages
-encoders, and adapts decoders. A U-Net cannot: its decoder needs the maps of every level.
+encoders, and adapts decoders. A U-Net cannot: its decoder needs the maps of every level; there is
+its lowest map, which its outputs do not show (`Latent`).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from models.entry import ModelError
 
 SIDE = 32
 """Pixels of a side of the image that is sent through an encoder to see what it passes; the layers
 are those of any image."""
-
-
-def _encoder_modules(model: nn.Module) -> set[str]:
-    """Names of the modules that `model.forward_features` calls."""
-    halves(model)  # first of all: a network that is not cut says so
-    called: set[str] = set()
-    hooks = [
-        module.register_forward_pre_hook(lambda module, inputs, name=name: called.add(name))
-        for name, module in model.named_modules()
-    ]
-    training = [module for module in model.modules() if module.training]
-    stem = next(p for p in model.parameters() if p.ndim == 4)
-    try:
-        with torch.no_grad():
-            encode(
-                model.eval(), stem.new_zeros(1, stem.shape[1], SIDE, SIDE)
-            )  # in evaluation mode no buffer moves
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module in training:
-            module.training = True
-    return called
 
 
 Half = Callable[[torch.Tensor], torch.Tensor]
@@ -60,6 +42,40 @@ def halves(model: nn.Module) -> tuple[Half, Half]:
     return model.forward_features, model.forward_head  # type: ignore[return-value]
 
 
+class Halved(nn.Module):
+    """A network that can be cut: its decoder, by itself `head`, after its encoder, by itself
+    `features`.
+    """
+
+    features: nn.Module
+    head: nn.Module
+
+    def forward_features(self, images: torch.Tensor) -> torch.Tensor:
+        """Images (n, c, h, w) to a map (n, c, h, w)."""
+        maps: torch.Tensor = self.features(images)
+        return maps
+
+    def forward_head(self, features: torch.Tensor) -> torch.Tensor:
+        """The map to outputs (n, ...)."""
+        outputs: torch.Tensor = self.head(features)
+        return outputs
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.forward_head(self.forward_features(images))
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """`model` in evaluation mode, in which no buffer moves; afterwards as it was."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
 def encode(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """The map (n, c, h, w) that the encoder makes of `images`."""
     return halves(model)[0](images)
@@ -70,10 +86,26 @@ def decode(model: nn.Module, features: torch.Tensor) -> torch.Tensor:
     return halves(model)[1](features)
 
 
+def _encoder_modules(model: nn.Module) -> set[str]:
+    """Names of the modules that `model.forward_features` calls."""
+    halves(model)  # first of all: a network that is not cut says so
+    called: set[str] = set()
+    hooks = [
+        module.register_forward_pre_hook(lambda module, inputs, name=name: called.add(name))
+        for name, module in model.named_modules()
+    ]
+    stem = next(p for p in model.parameters() if p.ndim == 4)
+    try:
+        with torch.no_grad(), evaluating(model):
+            encode(model, stem.new_zeros(1, stem.shape[1], SIDE, SIDE))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return called
+
+
 def decoder_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters, by name, of the modules that the encoder does not call: those that FedSA's
-    adaptation trains.
-    """
+    """The parameters, by name, of the modules that the encoder does not call."""
     encoder = _encoder_modules(model)
     return {
         name: parameter
@@ -122,18 +154,14 @@ class Translator(nn.Module):
     h, w).
 
     Three convolutions with 1 x 1 kernels (FedSA, section 3.2); the channels between them, no bias,
-    and BatchNorm and LeakyReLU(0.1) after each are the released code's. The maps' sides are made
-    equal by `pooled`.
+    and BatchNorm and LeakyReLU(0.1) after each are the released code's.
     """
 
     def __init__(self, from_channels: int, to_channels: int):
         super().__init__()
         layers: list[nn.Module] = []
-        for before, after in (
-            (from_channels, from_channels),
-            (from_channels, to_channels),
-            (to_channels, to_channels),
-        ):
+        channels = (from_channels, from_channels, to_channels, to_channels)
+        for before, after in itertools.pairwise(channels):
             conv = nn.Conv2d(before, after, 1, bias=False)
             nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
             layers += [conv, nn.BatchNorm2d(after), nn.LeakyReLU(0.1)]
@@ -152,9 +180,7 @@ def pooled(features: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
     height, width = features.shape[2:]
     if (height, width) == side:
         return features
-    if (
-        height % side[0] == 0 and width % side[1] == 0
-    ):  # unlike the general form its gradient is the same in every run on CUDA
+    if height % side[0] == 0 and width % side[1] == 0:  # whose gradient CUDA repeats
         return F.avg_pool2d(features, (height // side[0], width // side[1]))
     return F.adaptive_avg_pool2d(features, side)
 
@@ -176,26 +202,62 @@ def load_encoder(model: nn.Module, other: nn.Module) -> None:
 
     Raises ValueError if the encoders are of different networks.
     """
-    state, other_state = _encoder_state(model), _encoder_state(other)
-    if {name: tensor.shape for name, tensor in state.items()} != {
-        name: tensor.shape for name, tensor in other_state.items()
-    }:
+
+    def encoder_state(inside: nn.Module) -> dict[str, torch.Tensor]:
+        decoder = decoder_parameters(inside)
+        return {name: t for name, t in inside.state_dict().items() if name not in decoder}
+
+    # Of a network with outputs for every pixel the encoder is the network inside.
+    mine, others = (getattr(network, "encoder", network) for network in (model, other))
+    state, other_state = encoder_state(mine), encoder_state(others)
+    if {n: t.shape for n, t in state.items()} != {n: t.shape for n, t in other_state.items()}:
         raise ValueError(
             "the networks' encoders differ, so that one cannot take the weights of the other"
         )
-    _encoder(model).load_state_dict(other_state, strict=False)
+    mine.load_state_dict(other_state, strict=False)
 
 
-def _encoder(model: nn.Module) -> nn.Module:
-    """What holds the encoder's weights: of a network with outputs for every pixel the network
-    inside.
+def bottom_of(model: nn.Module) -> nn.Module:
+    """The module through which a U-Net's lowest map goes. Raises ModelError for another network."""
+    if not isinstance(getattr(model, "bottom", None), nn.Module):
+        raise ModelError(
+            f"a {type(model).__name__} has no lowest map in the middle, as this method needs; use a"
+            " U-Net such as unet-32-in"
+        )
+    return cast("nn.Module", model.bottom)
+
+
+def when_passed(model: nn.Module, act: Callable[[torch.Tensor], None]) -> RemovableHandle:
+    """Call `act` with the lowest map (n, c, h, w) that enters `bottom_of(model)`, in every forward
+    pass until the handle is removed.
     """
-    inside: nn.Module = getattr(model, "encoder", model)
-    return inside
+    return bottom_of(model).register_forward_pre_hook(lambda module, inputs: act(inputs[0]))
 
 
-def _encoder_state(model: nn.Module) -> dict[str, torch.Tensor]:
-    decoder = decoder_parameters(_encoder(model))
-    return {
-        name: tensor for name, tensor in _encoder(model).state_dict().items() if name not in decoder
-    }
+class Latent(nn.Module):
+    """`model` as what it makes of images (n, c, h, w) on its way: its lowest map, pooled to `side`
+    x `side` and flat, (n, channels * side^2).
+    """
+
+    def __init__(self, model: nn.Module, side: int):
+        super().__init__()
+        self.model = model
+        self.side = side
+        self.train(model.training)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        maps: list[torch.Tensor] = []
+        handle = when_passed(self.model, maps.append)
+        try:
+            self.model(images)
+        finally:
+            handle.remove()
+        return flat_pooled(maps[0], self.side)
+
+
+def flat_pooled(maps: torch.Tensor, side: int) -> torch.Tensor:
+    """Maps (n, c, h, w) averaged to `side` x `side` and flat, (n, c * side^2); what is left over at
+    the right and at the bottom of sides that are no multiple does not count.
+    """
+    kernel = (maps.shape[2] // side, maps.shape[3] // side)  # adaptive pooling varies on CUDA
+    return F.avg_pool2d(maps, kernel)[:, :, :side, :side].flatten(1)

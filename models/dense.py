@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from models.cut import decoder_parameters, encode
+from models.cut import Halved, decoder_parameters, encode
 from models.entry import Sides
 
 WIDTH = 32
@@ -28,7 +28,7 @@ def enlargements(start: Sides, end: Sides) -> list[Sides]:
     return steps
 
 
-class Dense(nn.Module):
+class Dense(Halved):
     """Images (n, in_channels, h, w) to maps (n, num_outputs, h, w), with (h, w) the `sides`.
 
     `network`, as built for images of these sides, is the encoder; what it has for a decoder is
@@ -36,6 +36,8 @@ class Dense(nn.Module):
     is smaller than the image: enlarge by two (bilinear), 3 x 3 convolution, BatchNorm, ReLU; last a
     1 x 1 convolution.
     """
+
+    head: nn.Conv2d
 
     def __init__(self, network: nn.Module, in_channels: int, num_outputs: int, sides: Sides):
         super().__init__()
@@ -63,8 +65,4 @@ class Dense(nn.Module):
         return encode(self.encoder, images)
 
     def forward_head(self, features: torch.Tensor) -> torch.Tensor:
-        outputs: torch.Tensor = self.head(self.decoder(features))
-        return outputs
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.forward_head(self.forward_features(images))
+        return super().forward_head(self.decoder(features))

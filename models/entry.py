@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Literal
 
 from torch import nn
@@ -35,3 +38,12 @@ class NetworkEntry:
     """Pixels of the shortest side that it takes."""
     multiple: int = 1
     """Every side is a multiple of this number of pixels."""
+
+
+@functools.cache
+def monai_networks() -> ModuleType:
+    """`monai.networks.nets`, which takes seconds to import: only what builds its networks pays."""
+    with warnings.catch_warnings():  # importing it calls what torch has deprecated
+        warnings.simplefilter("ignore", FutureWarning)
+        import monai.networks.nets
+    return monai.networks.nets

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,6 @@ import torchvision
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.networks.imagenet import read_weights
 from models.weight_files import INCEPTION, WeightFile
 from results.files import DataError
 from results.names import near
@@ -32,9 +30,7 @@ BATCH = 32
 
 LITE0_SIDE = 112
 """Pixels of a side that EfficientNet-Lite0 sees, whatever the image's size. It was trained at 224,
-which takes seven times as long. The 10 nearest (cosine) of 2,000 CIFAR-10 training images name 73.4
-% of 500 test images right by the features at 112, 57.2 % at 64, 82.2 % at 224; 23.6 % by pixels,
-12.2 % by features of wrongly assigned weights."""
+which takes seven times as long."""
 
 INCEPTION_SIDE = 299
 """Pixels of a side that Inception-v3 sees, and was trained at; the whole image is resized, without
@@ -68,13 +64,15 @@ class Extractor:
     name: str
     title: str
     """What a report calls it."""
-    classes: int
-    feature_dim: int
     device: torch.device
     body: nn.Module
-    """Images (n, 3, h, w) -> features (n, feature_dim); `plan` can count its FLOPs."""
-    head: nn.Module
+    """Images (n, 3, h, w) -> features (n, feature_dim)."""
+    head: nn.Linear
     """Features -> logits (n, classes)."""
+
+    @property
+    def feature_dim(self) -> int:
+        return self.head.in_features
 
     def features(self, images: Tensor) -> Tensor:
         """Activations (n, feature_dim) before the last layer, averaged over space, of images (n, 3,
@@ -91,9 +89,11 @@ class Extractor:
 
         Raises ValueError for other images.
         """
-        return self._batched(
-            images, lambda batch: self.head(self.body(batch)).softmax(dim=1), self.classes
-        )
+
+        def judged(batch: Tensor) -> Tensor:
+            return self.head(self.body(batch)).softmax(dim=1)
+
+        return self._batched(images, judged, self.head.out_features)
 
     @torch.no_grad()
     def _batched(self, images: Tensor, function: Callable[[Tensor], Tensor], width: int) -> Tensor:
@@ -104,8 +104,6 @@ class Extractor:
             )
         if images.is_meta or self.device.type == "meta":
             return torch.empty(len(images), width, device="meta")
-        if len(images) == 0:
-            return torch.empty(0, width, device=self.device)
         low, high = images.aminmax()
         if not (low >= 0 and high <= 1):  # NaN fails too
             raise ValueError(
@@ -133,10 +131,32 @@ class Recipe:
     path: Callable[[], Path]
     """Where the weight file is, or is to be put. Raises DataError if its package is not
     installed."""
-    rename: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
-    """The file's names -> the network's."""
+    in_order: bool = False
+    """Whether the file has other names than the network, for tensors in the same order."""
     advice: str = ""
-    """What to do about a damaged file, beyond what `read_weights` says."""
+    """What to do about a damaged file, beyond what `WeightFile.read` says."""
+
+    def network(self, path: Path | None) -> nn.Module:
+        """The network with the weights of that file; without a file, on `meta`, so that nothing is
+        initialised and no random stream of the caller's moves on.
+
+        Raises DataError for a file that is absent, damaged or of another network.
+        """
+        with torch.device("meta"):
+            network = self.build()
+        if path is None:
+            return network
+        try:
+            state = self.weights.read(path)
+            if self.in_order:
+                state = dict(zip(network.state_dict(), state.values(), strict=True))
+            network.load_state_dict(state, strict=True, assign=True)
+        except DataError as error:
+            raise DataError(f"{error}{self.advice}") from error
+        except (ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise DataError(f"{path} does not fit {self.title}: {reason}") from error
+        return network
 
 
 def lite0_path() -> Path:
@@ -152,58 +172,8 @@ def lite0_path() -> Path:
             f"the package {LITE0_PACKAGE} is not installed. Run: {LITE0_INSTALL}"
         ) from error
     folder = LITE0_PACKAGE.replace("-", "_")
-    return Path(
-        str(package.locate_file(f"{folder}/models/{RECIPES['efficientnet-lite0'].weights.name}"))
-    )
-
-
-LITE0_STAGES = (1, 2, 2, 3, 3, 4, 1)
-"""Blocks per stage: Tan & Le, "EfficientNet" (2019), Table 1. The file counts blocks through, timm
-counts within stages."""
-
-LITE0_OUTSIDE = {
-    "_conv_stem": "conv_stem",
-    "_bn0": "bn1",
-    "_conv_head": "conv_head",
-    "_bn1": "bn2",
-    "_fc": "classifier",
-}
-LITE0_FIRST = {
-    "_depthwise_conv": "conv_dw",
-    "_bn1": "bn1",
-    "_project_conv": "conv_pw",
-    "_bn2": "bn2",
-}
-"""The first block does not expand, and timm numbers a block's layers in the order they run."""
-LITE0_LATER = {
-    "_expand_conv": "conv_pw",
-    "_bn0": "bn1",
-    "_depthwise_conv": "conv_dw",
-    "_bn1": "bn2",
-    "_project_conv": "conv_pwl",
-    "_bn2": "bn3",
-}
-
-
-def lite0_names(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """`state` with efficientnet-pytorch's names changed into those of timm's
-    `tf_efficientnet_lite0`.
-
-    Raises KeyError for a name of neither shape.
-    """
-    blocks = [
-        f"blocks.{stage}.{i}" for stage, count in enumerate(LITE0_STAGES) for i in range(count)
-    ]
-
-    def rename(name: str) -> str:
-        inside = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
-        if inside is None:
-            layer, _, tensor = name.partition(".")
-            return f"{LITE0_OUTSIDE[layer]}.{tensor}"
-        index = int(inside[1])
-        return f"{blocks[index]}.{(LITE0_LATER if index else LITE0_FIRST)[inside[2]]}.{inside[3]}"
-
-    return {rename(name): tensor for name, tensor in state.items()}
+    name = RECIPES["efficientnet-lite0"].weights.name
+    return Path(str(package.locate_file(f"{folder}/models/{name}")))
 
 
 RECIPES = {
@@ -220,7 +190,6 @@ RECIPES = {
         prepare=(INCEPTION_SIDE, 127.5, 127.5),
         weights=INCEPTION,
         path=lambda: INCEPTION.path,
-        rename=lambda state: state,
     ),
     # TensorFlow's weights: timm's `tf_` variant pads as TensorFlow does ("SAME") and has its
     # batch-norm epsilon, 1e-3. With ImageNet's mean and deviation as input, or symmetric padding,
@@ -236,7 +205,7 @@ RECIPES = {
             "57934424",
         ),
         path=lite0_path,
-        rename=lite0_names,
+        in_order=True,
         advice=f" Run: {LITE0_INSTALL}",
     ),
 }
@@ -262,19 +231,7 @@ def _load(name: str, device: torch.device, path: Path | None) -> Extractor:
     `meta`.
     """
     recipe = RECIPES[name]
-    # On `meta` nothing is initialised: faster, and no random stream of the caller's moves on.
-    with torch.device("meta"):
-        network = recipe.build()
-    if path is not None:
-        try:
-            state = read_weights(path, recipe.weights)
-            network.load_state_dict(recipe.rename(state), strict=True, assign=True)
-        except DataError as error:
-            raise DataError(f"{error}{recipe.advice}") from error
-        except (KeyError, IndexError, RuntimeError) as error:
-            raise DataError(
-                f"{path} does not fit {name}: {str(error).splitlines()[-1].strip()}"
-            ) from error
+    network = recipe.network(path)
     head = network.get_submodule(recipe.head)
     assert isinstance(head, nn.Linear)
     setattr(network, recipe.head, nn.Identity())
@@ -282,4 +239,4 @@ def _load(name: str, device: torch.device, path: Path | None) -> Extractor:
     for module in (body, head):
         # On a CPU, channels last takes about half the time.
         module.eval().requires_grad_(False).to(device).to(memory_format=torch.channels_last)
-    return Extractor(name, recipe.title, head.out_features, head.in_features, device, body, head)
+    return Extractor(name, recipe.title, device, body, head)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from models.libraries import monai_networks
+from models.entry import monai_networks
 
 
 class Generator(nn.Module):
@@ -76,22 +76,13 @@ class PatchDiscriminator(nn.Module):
         return logits
 
 
-def isola_discriminator(in_channels: int, width: int = 64, layers: int = 3) -> nn.Module:
-    """The patch discriminator of pix2pix (Isola et al. 2017), as MONAI has it: images (n,
-    in_channels, h, w) to the maps after each of its layers, the last (n, 1, h / 8 - 2, w / 8 - 2)
-    logits, each of a patch of 70 x 70 pixels.
-
-    With fewer `layers` patches are smaller: of 34 x 34 pixels with two, of 16 x 16 with one.
-    """
-    model: nn.Module = monai_networks().PatchDiscriminator(2, width, in_channels, 1, layers)
-    return model
-
-
 class PairDiscriminator(nn.Module):
-    """Images (n, channels, h, w) beside their condition maps (n, conditions, h, w), joined along
-    the channels, to one logit per patch, (n, h', w') of `isola_discriminator`.
+    """The patch discriminator of pix2pix (Isola et al. 2017), as MONAI has it: images (n, channels,
+    h, w) beside their condition maps (n, conditions, h, w), joined along the channels, to one logit
+    per patch, (n, h', w').
 
-    Raises ValueError where the sides, in pixels, leave no patch of so many layers.
+    With three `layers` a patch has 70 x 70 pixels, and h' is h / 8 - 2; with two 34 x 34, with one
+    16 x 16. Raises ValueError where the sides, in pixels, leave no patch of so many layers.
     """
 
     def __init__(
@@ -108,7 +99,8 @@ class PairDiscriminator(nn.Module):
                 f"a patch discriminator of {layers} layers takes sides of {3 * 2**layers} pixels"
                 f" and more, not {' x '.join(map(str, sides))}; give it other layers"
             )
-        self.critic = isola_discriminator(channels + conditions, width, layers)
+        inputs = channels + conditions
+        self.critic = monai_networks().PatchDiscriminator(2, width, inputs, 1, layers)
 
     def forward(self, pairs: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.critic(pairs)[-1].squeeze(1)

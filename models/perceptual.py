@@ -1,9 +1,8 @@
 """Networks whose features a perceptual loss compares (Johnson, Alahi and Fei-Fei 2016), by name.
 
-`vgg16` is that of the paper: torchvision's ImageNet weights, a file that the user puts there. What
-stands in for it where the file is not: `efficientnet-lite0`, whose ImageNet weights come as a
-package, and `vgg16-random`, the layers of VGG-16 with a quarter of the channels and random weights.
-Distances of one are no distances of another, so a table says whose they are.
+`vgg16` is that of the paper: torchvision's ImageNet weights, a file that the user puts there. In
+its place there are `efficientnet-lite0`, whose ImageNet weights come as a package, and
+`vgg16-random`, the layers of VGG-16 with a quarter of the channels and random weights.
 """
 
 from __future__ import annotations
@@ -17,17 +16,10 @@ from torchvision.models.feature_extraction import create_feature_extractor
 from torchvision.models.vgg import make_layers
 
 from models.extractors import RECIPES
-from models.networks.imagenet import read_weights
-from models.weight_files import WeightFile
+from models.weight_files import torchvisions
 from results.names import near
 
-VGG16 = WeightFile(
-    "vgg16-397923af.pth",
-    "https://download.pytorch.org/models/vgg16-397923af.pth",
-    "397923af",
-)
-"""torchvision's VGG-16."""
-
+VGG16 = torchvisions("vgg16-397923af.pth")
 BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512))
 """Channels of VGG-16's convolutions up to relu4_3 (Simonyan and Zisserman 2015)."""
 MAPS = {"3": "relu1_2", "8": "relu2_2", "15": "relu3_3", "22": "relu4_3"}
@@ -72,7 +64,7 @@ def vgg_stages(share: float = 1.0) -> nn.Module:
 def _vgg16() -> FeatureNetwork:
     stages = vgg_stages()
     if not next(stages.parameters()).is_meta:
-        state = read_weights(VGG16.path, VGG16)
+        state = VGG16.read()
         stages.load_state_dict({name: state[f"features.{name}"] for name in stages.state_dict()})
     return FeatureNetwork(stages, IMAGENET_MEAN, IMAGENET_STD)
 
@@ -94,9 +86,8 @@ def _lite0() -> FeatureNetwork:
     )
     recipe = RECIPES["efficientnet-lite0"]
     if not next(network.parameters()).is_meta:
-        state = recipe.rename(read_weights(recipe.path(), recipe.weights))
-        held = network.state_dict()
-        network.load_state_dict({name: state[name] for name in held})
+        state = recipe.network(recipe.path()).state_dict()
+        network.load_state_dict({name: state[name] for name in network.state_dict()})
     _, centre, scale = recipe.prepare
     return FeatureNetwork(network, [centre / 255] * 3, [scale / 255] * 3)
 

@@ -12,9 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.cut import decode, encode
+from models.cut import bottom_of, decode, encode, evaluating, when_passed
 from models.entry import ModelError
-from models.latent import bottom_of, when_passed
 
 PART = 100
 """Images whose maps are taken at a time where no graph is kept: each needs memory for all classes
@@ -25,14 +24,12 @@ def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     """|d r / d x| of the encoder's map r for normalised inputs x (n, c, h, w), in evaluation mode;
     (n, c, h, w).
 
-    FedSA's Eq. 1 (Xie et al. 2022), by one forward and one backward pass: the gradient of the sum
-    of the map's entries. The magnitude is Simonyan et al.'s (2014) definition of a saliency map.
+    FedSA's Eq. 1 (Xie et al. 2022): the gradient of the sum of the map's entries. The magnitude is
+    Simonyan et al.'s (2014) definition of a saliency map.
     """
-    was_training = model.training
-    model.eval()
     inputs = inputs.detach().requires_grad_()
-    (gradient,) = torch.autograd.grad(encode(model, inputs).sum(), inputs)
-    model.train(was_training)
+    with evaluating(model):
+        (gradient,) = torch.autograd.grad(encode(model, inputs).sum(), inputs)
     return gradient.abs()
 
 
@@ -45,28 +42,17 @@ def grad_cam(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     positive evidence is 0 everywhere. Where outputs are maps (n, classes, h, w) a class's score is
     its mean over the pixels.
     """
-    was_training = model.training
-    model.eval()
-    with torch.no_grad():
-        features = encode(model, inputs)
-    features = features.detach().requires_grad_()
-    outputs = decode(model, features)
-    scores = outputs if outputs.ndim == 2 else outputs.flatten(2).mean(dim=2)
-    (gradient,) = torch.autograd.grad(scores.max(dim=1).values.sum(), features)
-    model.train(was_training)
-    cam = (
-        (gradient.mean(dim=(2, 3), keepdim=True) * features)
-        .sum(dim=1, keepdim=True)
-        .relu()
-        .detach()
-    )
-    cam = F.interpolate(
-        unit_scaled(cam.flatten(1)).view_as(cam),
-        size=inputs.shape[-2:],
-        mode="bilinear",
-        align_corners=False,
-    )
-    return cam[:, 0]
+    with evaluating(model):
+        with torch.no_grad():
+            features = encode(model, inputs)
+        features = features.detach().requires_grad_()
+        outputs = decode(model, features)
+        scores = outputs if outputs.ndim == 2 else outputs.flatten(2).mean(dim=2)
+        (gradient,) = torch.autograd.grad(scores.max(dim=1).values.sum(), features)
+    weighted = gradient.mean(dim=(2, 3), keepdim=True) * features
+    cam = weighted.sum(dim=1, keepdim=True).relu().detach()
+    scaled = unit_scaled(cam.flatten(1)).view_as(cam)
+    return F.interpolate(scaled, size=inputs.shape[-2:], mode="bilinear")[:, 0]
 
 
 def class_attention(
@@ -77,35 +63,23 @@ def class_attention(
 
     FedAD's Eq. 10 and 11 (Grad-CAM): channels weighted by the mean gradient of the class's score,
     rectified, and divided by the map's own maximum; a map without positive evidence is 0
-    everywhere. One pass through the decoder and one batched pass back through it serve all classes.
-    The maps' gradient flows through the features, and with `create_graph` through the channels'
-    weights too; where gradients are off neither outputs nor maps have any. The model's mode is the
-    caller's.
-
-    Raises ValueError for features that are no map, and for outputs that are not scores of classes
-    of whole images.
+    everywhere. The maps' gradient flows through the features, and with `create_graph` through the
+    channels' weights too; where gradients are off neither outputs nor maps have any. The model's
+    mode is the caller's. Raises ValueError for outputs that are not scores of whole images.
     """
-    if features.ndim != 4:
-        raise ValueError(
-            "attention is taken at a map (n, c, h, w), and the encoder gives features"
-            f" {tuple(features.shape)}"
-        )
     if features.is_meta:  # a plan: shapes alone, and the last layers' gradients hardly count
         outputs = decode(model, features)
         return outputs, features.new_empty(*outputs.shape, *features.shape[2:])
     keep = torch.is_grad_enabled()
-    # Never in bf16: a map is a difference of evidence for and against, of which rounding would
-    # leave little.
+    # Never in bf16: rounding would leave little of a difference of evidence for and against.
     with (
         torch.inference_mode(False),
         torch.enable_grad(),
         torch.autocast(features.device.type, enabled=False),
     ):
         features = features.float() if features.dtype == torch.bfloat16 else features
-        if features.is_inference():
-            features = (
-                features.clone()
-            )  # one made in inference mode cannot be differentiated through
+        if features.is_inference():  # one made in inference mode cannot be differentiated through
+            features = features.clone()
         if not features.requires_grad:
             features = features.detach().requires_grad_()
         outputs = decode(model, features)
@@ -114,14 +88,11 @@ def class_attention(
                 "Grad-CAM is of scores (n, classes); where every pixel has scores, they are"
                 " attention themselves"
             )
-        classes = outputs.shape[1]
-        one_hot = torch.eye(classes, dtype=outputs.dtype, device=outputs.device)[:, None].expand(
-            -1, len(outputs), -1
-        )
+        one_hot = torch.eye(outputs.shape[1], dtype=outputs.dtype, device=outputs.device)
         (gradient,) = torch.autograd.grad(
             outputs,
             features,
-            one_hot,
+            one_hot[:, None].expand(-1, len(outputs), -1),
             is_grads_batched=True,
             create_graph=create_graph,
             retain_graph=True,
@@ -160,8 +131,7 @@ class Attentive(nn.Module):
         self.model = model
         self.always = always
         self.second_order = second_order
-        # Of a compiled decoder no batch of gradients can be taken. The call imports dynamo, which
-        # takes a second.
+        # Of a compiled decoder no batch of gradients can be taken. The call imports dynamo.
         self.attend = torch.compiler.disable(class_attention) if eager else class_attention
         self.train(model.training)
 

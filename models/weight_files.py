@@ -1,15 +1,20 @@
 """Files of pre-trained weights that a user may put into the data home.
 
-Imports no framework: which network measures a table's images is part of its cells, and a command
-that finds them all finished has no other use for torch.
+Imports no framework until one is read: which network measures a table's images is part of its
+cells, and a command that finds them all finished has no other use for torch.
 """
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from results.files import data_home
+from results.files import DataError, data_home, file_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -27,13 +32,35 @@ class WeightFile:
         """Where the user puts it: `weights/` in the data home."""
         return data_home() / "weights" / self.name
 
+    def read(self, path: Path | None = None) -> dict[str, Tensor]:
+        """Its tensors, from `path` or where the user puts it, after its SHA-256 was checked.
 
-INCEPTION = WeightFile(
-    "inception_v3_google-0cc3c7bd.pth",
-    "https://download.pytorch.org/models/inception_v3_google-0cc3c7bd.pth",
-    "0cc3c7bd",
-)
-"""torchvision's Inception-v3."""
+        Raises DataError if it is absent, damaged, or holds anything but tensors.
+        """
+        import torch
+
+        path = path or self.path
+        if not path.exists():
+            raise DataError(f"{path} is absent. Download {self.url} and put it there.")
+        if not file_digest(path).startswith(self.sha256_head):
+            raise DataError(
+                f"{path} is damaged: its SHA-256 does not begin with {self.sha256_head}. Download"
+                " it again."
+            )
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+            reason = str(error).splitlines()[0]
+            raise DataError(f"{path} holds something else than tensors: {reason}") from error
+
+
+def torchvisions(name: str) -> WeightFile:
+    """A file of torchvision's weights."""
+    digest = name.removesuffix(".pth").rpartition("-")[2]
+    return WeightFile(name, f"https://download.pytorch.org/models/{name}", digest)
+
+
+INCEPTION = torchvisions("inception_v3_google-0cc3c7bd.pth")
 
 
 def default_extractor(embedded: bool) -> str:

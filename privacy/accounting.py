@@ -2,9 +2,8 @@
 budget.
 
 Every release has a Rényi divergence at each of `ORDERS` (`privacy.releases`); they add up, and the
-best order gives epsilon. The privacy random variables of "prv" are Opacus's. The conventions are
-`ADJACENCY`, `SAMPLING` and `COMPOSITION`. Another convention gives another epsilon for the same
-noise: compare only numbers that state theirs.
+best order gives epsilon. The privacy random variables of "prv" are Opacus's. Compare only numbers
+of the same `ADJACENCY`, `SAMPLING` and `COMPOSITION`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,14 +20,7 @@ from opacus.accountants.analysis.rdp import get_privacy_spent
 from scipy.optimize import brentq
 
 from privacy.plan import ACCOUNTANTS
-from privacy.releases import (
-    ORDERS,
-    GaussianSteps,
-    LaplaceSteps,
-    Release,
-    RenyiCurve,
-    release_from_json,
-)
+from privacy.releases import ORDERS, GaussianSteps, Release, Steps, from_json, to_json, together
 
 ADJACENCY = "add or remove one record"
 SAMPLING = "Poisson"
@@ -53,11 +44,12 @@ def epsilon(releases: Iterable[Release], delta: float, accountant: str = "rdp") 
     the error that it allows for, 0.01. Raises ValueError for an unknown accountant, a delta outside
     (0, 1) and a release that the accountant cannot compose.
     """
-    _check(delta, accountant)
+    check(delta, accountant)
     return _composed(tuple(releases), delta, accountant)
 
 
-def _check(delta: float, accountant: str) -> None:
+def check(delta: float, accountant: str = "rdp") -> None:
+    """Raise ValueError for an unknown accountant and a delta outside (0, 1)."""
     if accountant not in ACCOUNTANTS:
         raise ValueError(f"unknown accountant {accountant!r}; known: {', '.join(ACCOUNTANTS)}")
     if not 0 < delta < 1:
@@ -113,12 +105,9 @@ def _prv(releases: tuple[Release, ...], delta: float) -> float:
                 " 'rdp'"
             )
         ledger.history.append((part.noise_multiplier, part.sample_rate, part.steps))
-    with (
-        warnings.catch_warnings(),
-        np.errstate(divide="ignore"),
-    ):  # a sample rate of 1 has losses down to log 0, rightly
-        # Opacus bounds the range of losses by its coarser Rényi accountant; a loose bound there
-        # only costs time.
+    # A sample rate of 1 has losses down to log 0, rightly. Opacus bounds the range of losses by its
+    # coarser Rényi accountant; a loose bound there only costs time.
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):
         warnings.filterwarnings("ignore", message="Optimal order is the")
         return float(ledger.get_epsilon(delta))
 
@@ -132,17 +121,14 @@ def calibrate(
     """The smallest noise at which `releases_of(noise)` costs at most `target`, within 0.1 % and
     from above.
 
-    More noise must never cost more. `releases_of` may also return what does not depend on the
-    noise. Raises ValueError where no noise between 1e-3 and 1e6 meets the target, or every one
-    does.
+    More noise must never cost more. Raises ValueError where no noise between 1e-3 and 1e6 meets the
+    target, or every one does.
     """
     if not 0 < target < math.inf:
         raise ValueError(f"the target epsilon must be positive and finite, not {target}")
 
     def over(log_noise: float, exact: bool = True) -> float:
-        """Logarithm of what the noise costs over the target; nearly linear, so that a root takes
-        few looks.
-        """
+        """Logarithm of what the noise costs over the target, which is nearly linear."""
         releases = tuple(releases_of(math.exp(log_noise)))
         spent = epsilon(releases, delta, accountant) if exact else _whole(releases, delta)[0]
         return math.log(max(spent, 1e-300) / target)
@@ -153,8 +139,7 @@ def calibrate(
             f" {math.exp(beside) * target:.4g} remains at {math.exp(LEAST_AND_MOST[1]):.1g}; raise"
             " the target or delta, or release less of what the noise does not cover"
         )
-    # First at whole orders alone, which cost little to look at and never say too little; unless
-    # they say too much of the rest.
+    # First at whole orders alone, which cost little and never say too little.
     exact = over(LEAST_AND_MOST[1], exact=False) > 0
     high = 0.0
     while over(high, exact) > 0:
@@ -178,86 +163,6 @@ def calibrate(
     return math.exp(root)
 
 
-def _booked(ledger: tuple[Release, ...], releases: Iterable[Release]) -> tuple[Release, ...]:
-    """`ledger` with `releases`, each joined to the first entry that it differs from only in its
-    steps.
-    """
-    entries = list(ledger)
-    for release in releases:
-        for position, entry in enumerate(entries):
-            joined = _joined(entry, release)
-            if joined is not None:
-                entries[position] = joined
-                break
-        else:
-            entries.append(release)
-    return tuple(entries)
-
-
-def _joined(first: Release, second: Release) -> Release | None:
-    """Both as one release, None if they are of different mechanisms."""
-    if (
-        isinstance(first, RenyiCurve)
-        and isinstance(second, RenyiCurve)
-        and first.label == second.label
-    ):
-        return replace(
-            first, values=tuple(a + b for a, b in zip(first.values, second.values, strict=True))
-        )
-    if not isinstance(first, GaussianSteps | LaplaceSteps) or not isinstance(
-        second, GaussianSteps | LaplaceSteps
-    ):
-        return None
-    return replace(first, steps=first.steps + second.steps) if _alike(first, second) else None
-
-
-def _alike(first: GaussianSteps | LaplaceSteps, second: GaussianSteps | LaplaceSteps) -> bool:
-    return replace(first, steps=second.steps) == second
-
-
-class _Headroom:
-    """Which ledgers a budget affords under the numerical accountant, which takes up to seconds for
-    each that it composes.
-
-    Fewer steps never cost more. So a ledger that grows is composed with more steps than it has, and
-    where the budget affords those it affords all below: a run that spends step by step composes
-    some tens of ledgers, not one for each step.
-    """
-
-    def __init__(self, delta: float, limit: float):
-        self._delta = delta
-        self._limit = limit
-        self._ahead = 0.0  # a plan that is booked at once is composed as it is
-        self._afforded: set[tuple[GaussianSteps, ...]] = set()
-        self._refused: set[tuple[GaussianSteps, ...]] = set()
-
-    def affords(self, ledger: tuple[GaussianSteps, ...]) -> bool:
-        while True:
-            if any(_within(ledger, known) for known in self._afforded):
-                return True
-            if any(_within(known, ledger) for known in self._refused):
-                return False
-            probe = tuple(
-                replace(entry, steps=int(entry.steps * (1 + self._ahead))) for entry in ledger
-            )
-            if any(_within(known, probe) for known in self._refused):
-                self._ahead /= 2  # in the end the probe is the ledger
-            elif epsilon(probe, self._delta, "prv") <= self._limit:
-                self._afforded.add(probe)
-                self._ahead = min(1.0, 2 * self._ahead + 0.1)
-            else:
-                self._refused.add(probe)
-                self._ahead /= 2
-
-
-def _within(ledger: tuple[GaussianSteps, ...], other: tuple[GaussianSteps, ...]) -> bool:
-    """Whether `ledger` has the same mechanisms as `other`, each for at most as many steps."""
-    return len(ledger) == len(other) and all(
-        _alike(mine, theirs) and mine.steps <= theirs.steps
-        for mine, theirs in zip(ledger, other, strict=True)
-    )
-
-
 class BudgetExhaustedError(Exception):
     """A release would pass the budget; it was not booked."""
 
@@ -266,33 +171,29 @@ class Accountant:
     """The ledger of one run, with its budget.
 
     Parties (the clients' indices) hold disjoint records, so what the run has spent is what the
-    party that spent most has. The noise and the rate of each release must not be chosen by looking
-    at earlier ones; only when to stop may be.
+    party that spent most has. Noise and rate of a release must not be chosen by earlier ones; only
+    when to stop may be. Raises ValueError for arguments that make no sense.
     """
 
     def __init__(self, epsilon: float, delta: float, accountant: str = "rdp"):
-        """`epsilon` is the budget; `math.inf` only keeps the ledger. Raises ValueError for
-        arguments that make no sense.
-        """
+        """`epsilon` is the budget; `math.inf` only keeps the ledger."""
         if not epsilon > 0:
             raise ValueError(f"the budget must be a positive epsilon, not {epsilon}")
-        _check(delta, accountant)
+        check(delta, accountant)
         self.budget = epsilon
         self.delta = delta
         self.accountant = accountant
-        self._ledger: dict[int, tuple[Release, ...]] = {}
-        self._limit = epsilon * (1 + TOLERANCE)
-        self._headroom = _Headroom(delta, self._limit)
+        self._ledger: dict[int, tuple[Steps, ...]] = {}
 
-    def affords(self, party: int, *releases: Release) -> bool:
+    def affords(self, party: int, *releases: Steps) -> bool:
         """Whether `party` may release all of `releases` within the budget."""
-        return self._within(_booked(self.releases(party), releases))
+        return self._within(together([*self.releases(party), *releases]))
 
-    def spend(self, party: int, *releases: Release) -> None:
+    def spend(self, party: int, *releases: Steps) -> None:
         """Book `releases` of `party`, all or, where that would pass the budget, none: then raises
         BudgetExhaustedError.
         """
-        ledger = _booked(self.releases(party), releases)
+        ledger = together([*self.releases(party), *releases])
         if not self._within(ledger):
             raise BudgetExhaustedError(
                 f"party {party} has spent epsilon {self.epsilon(party):.6g} of {self.budget:g} at"
@@ -309,25 +210,22 @@ class Accountant:
             (epsilon(ledger, self.delta, self.accountant) for ledger in ledgers), default=0.0
         )
 
-    def releases(self, party: int) -> tuple[Release, ...]:
-        """What `party` has released; those that differ only in their steps are one, as their order
-        does not matter.
-        """
+    def releases(self, party: int) -> tuple[Steps, ...]:
+        """What `party` has released, those of one mechanism as one."""
         return self._ledger.get(party, ())
 
     def state_dict(self) -> dict[str, Any]:
         """The ledger as plain values; the budget is the caller's."""
         return {
             "parties": [
-                [party, [entry.to_json() for entry in ledger]]
+                [party, [to_json(entry) for entry in ledger]]
                 for party, ledger in self._ledger.items()
             ]
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._ledger = {
-            party: tuple(release_from_json(entry) for entry in ledger)
-            for party, ledger in state["parties"]
+            party: tuple(from_json(entry) for entry in ledger) for party, ledger in state["parties"]
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -335,33 +233,21 @@ class Accountant:
         releases that cost most.
         """
         spent = {party: self.epsilon(party) for party in self._ledger}
-        most = max(spent, key=spent.__getitem__, default=None)
+        most = max(spent, key=spent.__getitem__, default=-1)
+        releases = self.releases(most)
+        sampled = any(isinstance(r, GaussianSteps) and r.sample_rate < 1 for r in releases)
         return {
-            "epsilon": 0.0 if most is None else spent[most],
+            "epsilon": spent.get(most, 0.0),
             "budget": None if math.isinf(self.budget) else self.budget,
             "delta": self.delta,
             "accountant": self.accountant,
             "adjacency": ADJACENCY,
-            "sampling": SAMPLING if most is not None and self._is_sampled(most) else "none",
+            "sampling": SAMPLING if sampled else "none",
             "composition": COMPOSITION[self.accountant],
             "parties": len(spent),
-            "releases": (
-                [] if most is None else [release.to_json() for release in self.releases(most)]
-            ),
+            "releases": [to_json(release) for release in releases],
         }
 
-    def _is_sampled(self, party: int) -> bool:
-        return any(
-            isinstance(release, GaussianSteps) and release.sample_rate < 1
-            for release in self.releases(party)
-        )
-
-    def _within(self, ledger: tuple[Release, ...]) -> bool:
-        gaussian = tuple(entry for entry in ledger if isinstance(entry, GaussianSteps))
-        if self.accountant == "prv" and len(gaussian) < len(ledger):
-            raise ValueError("the accountant 'prv' composes GaussianSteps only; use 'rdp'")
-        if math.isinf(self._limit):
-            return True
-        if self.accountant == "prv":
-            return self._headroom.affords(gaussian)
-        return epsilon(ledger, self.delta, self.accountant) <= self._limit
+    def _within(self, ledger: tuple[Steps, ...]) -> bool:
+        spent = 0.0 if math.isinf(self.budget) else epsilon(ledger, self.delta, self.accountant)
+        return spent <= self.budget * (1 + TOLERANCE)

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from privacy.plan import VOTES
-from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, Release, RenyiCurve
+from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, RenyiCurve, Steps
 
 
 def votes(logits: Tensor) -> Tensor:
@@ -29,11 +29,6 @@ def votes(logits: Tensor) -> Tensor:
 
 def histogram(logits: Tensor) -> Tensor:
     """Votes (n, classes) that the teachers' logits (teachers, n, classes) give each class."""
-    if logits.ndim != 3:
-        raise ValueError(
-            "the teachers' logits must have shape (teachers, n, classes), not"
-            f" {tuple(logits.shape)}"
-        )
     return votes(logits).sum(dim=0)
 
 
@@ -47,21 +42,14 @@ def vote_share(
     splits into normal ones of a `clients`-th of the variance, Laplace's into differences of gamma
     draws of shape 1/clients (Kotz, Kozubowski and Podgórski, "The Laplace Distribution and
     Generalizations", 2001). A share alone hides little: the server must see the sum only, by secure
-    aggregation, which is assumed here and not implemented. A client can take its own noise back
-    out, so t clients who collude leave the others the share of (clients - t)/clients of the noise's
-    variance. The server sees the noisy sum and not only its largest class, so `release` accounts
-    for it and `data_dependent_release` does not. Raises ValueError for an unknown mechanism, noise
-    that is not positive and no clients.
+    aggregation, which is assumed here. Of t clients who collude the others are left with
+    (clients - t)/clients of the noise's variance. Raises ValueError for an unknown mechanism and
+    noise that is not positive.
     """
     _check(noise, mechanism)
-    if clients < 1:
-        raise ValueError(f"noise cannot be shared by {clients} clients")
     if mechanism == "gaussian":
-        share = (
-            noise
-            / math.sqrt(clients)
-            * torch.randn(logits.shape, generator=generator, device=generator.device)
-        )
+        drawn = torch.randn(logits.shape, generator=generator, device=generator.device)
+        share = noise / math.sqrt(clients) * drawn
     else:  # torch draws gamma variables from its global generator only
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
         first, second = np.random.default_rng(seed).gamma(1 / clients, noise, (2, *logits.shape))
@@ -69,7 +57,7 @@ def vote_share(
     return votes(logits) + share.to(logits)
 
 
-def release(noise: float, queries: int, mechanism: str) -> Release:
+def release(noise: float, queries: int, mechanism: str) -> Steps:
     """What answering `queries` costs whatever the votes are, the noisy counts themselves being
     public.
 
@@ -90,23 +78,12 @@ def data_dependent_release(counts: Tensor, noise: float, mechanism: str) -> Reny
     classes is published.
 
     The more the teachers agree, the less. Never above `release`. It is itself a function of the
-    private votes: publishing it, or an epsilon that comes of it, needs noise by its smooth
-    sensitivity (Papernot et al. 2018), which is not added here, and so does stopping by it: it
-    serves to compare, and is no guarantee as it stands. Raises ValueError as `release` does, and
-    for counts that no votes can have.
+    private votes, and no guarantee as it stands: publishing it needs noise by its smooth
+    sensitivity (Papernot et al. 2018), which is not added here. Raises ValueError as `release`
+    does.
     """
     _check(noise, mechanism)
     values = counts.detach().cpu().numpy().astype(np.float64)
-    if (
-        values.ndim != 2
-        or len(values) == 0
-        or values.shape[1] < 2
-        or not (np.isfinite(values) & (values >= 0)).all()
-    ):
-        raise ValueError(
-            "votes must be counted as (n, at least 2 classes), none negative, not"
-            f" {tuple(counts.shape)}"
-        )
     gaps = -np.sort(-values, axis=1)
     gaps = (gaps[:, :1] - gaps[:, 1:]) / noise
     if mechanism == "gaussian":  # Papernot et al. 2018, Proposition 7
@@ -121,9 +98,7 @@ def data_dependent_release(counts: Tensor, noise: float, mechanism: str) -> Reny
     with np.errstate(all="ignore"):  # where the theorems do not apply, their terms mean nothing
         dependent = bound(log_q, noise, orders[None, :])
     per_query = np.fmin(np.maximum(dependent, 0), release(noise, 1, mechanism).rdp(ORDERS))
-    return RenyiCurve(
-        f"PATE, {mechanism} noise {noise:g}, data-dependent", tuple(per_query.sum(axis=0).tolist())
-    )
+    return RenyiCurve(tuple(per_query.sum(axis=0).tolist()))
 
 
 def _gnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:

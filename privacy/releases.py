@@ -5,9 +5,8 @@ The subsampled Gaussian's divergence is Opacus's.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -34,11 +33,6 @@ class Release(Protocol):
     def rdp(self, orders: Sequence[float]) -> np.ndarray:
         """The Rényi divergence at each of `orders`, all above 1."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for a record or a snapshot, with the "kind" that `release_from_json`
-        reads.
-        """
-
 
 @dataclass(frozen=True)
 class GaussianSteps:
@@ -62,9 +56,6 @@ class GaussianSteps:
         """
         return self.steps * _gaussian_rdp(self.noise_multiplier, self.sample_rate, tuple(orders))
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "gaussian", **asdict(self)}
-
 
 @dataclass(frozen=True)
 class LaplaceSteps:
@@ -83,55 +74,46 @@ class LaplaceSteps:
         """Mironov, "Rényi Differential Privacy" (2017), Table II and Proposition 6."""
         return self.steps * _laplace_rdp(self.scale, tuple(orders))
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "laplace", **asdict(self)}
-
 
 @dataclass(frozen=True)
 class RenyiCurve:
     """A release known by its Rényi divergences only, such as a data-dependent bound."""
 
-    label: str
-    """What it bounds; curves of one label are added in the ledger."""
     values: tuple[float, ...]
     """The divergence at each of `ORDERS`."""
 
-    def __post_init__(self) -> None:
-        if len(self.values) != len(ORDERS) or not all(
-            0 <= value < math.inf for value in self.values
-        ):
-            raise ValueError(
-                f"the curve {self.label!r} needs finite divergences, none negative, at the"
-                f" {len(ORDERS)} ORDERS"
-            )
-
     def rdp(self, orders: Sequence[float]) -> np.ndarray:
-        """Raises ValueError for orders that are not of `ORDERS`."""
+        """Orders are of `ORDERS`."""
         known = dict(zip(ORDERS, self.values, strict=True))
-        if not known.keys() >= set(orders):
-            raise ValueError(f"the curve {self.label!r} is known at ORDERS only")
         return np.array([known[order] for order in orders])
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "curve", "label": self.label, "values": list(self.values)}
+
+Steps = GaussianSteps | LaplaceSteps
+"""What a ledger holds."""
+KINDS: dict[str, type[Steps]] = {"gaussian": GaussianSteps, "laplace": LaplaceSteps}
 
 
-KINDS: dict[str, Callable[..., Release]] = {
-    "gaussian": GaussianSteps,
-    "laplace": LaplaceSteps,
-    "curve": RenyiCurve,
-}
+def to_json(steps: Steps) -> dict[str, Any]:
+    """Plain values for a record or a snapshot."""
+    [kind] = (kind for kind, of_kind in KINDS.items() if isinstance(steps, of_kind))
+    return {"kind": kind, **asdict(steps)}
 
 
-def release_from_json(values: Mapping[str, Any]) -> Release:
-    """The inverse of `to_json`. Raises ValueError for an unknown kind."""
+def from_json(values: Mapping[str, Any]) -> Steps:
+    """The inverse of `to_json`."""
     fields = dict(values)
-    kind = fields.pop("kind", None)
-    if kind not in KINDS:
-        raise ValueError(f"unknown kind of release {kind!r}; known: {', '.join(KINDS)}")
-    if kind == "curve":
-        fields["values"] = tuple(fields["values"])
-    return KINDS[kind](**fields)
+    return KINDS[fields.pop("kind")](**fields)
+
+
+def together(releases: Iterable[Steps]) -> tuple[Steps, ...]:
+    """The same releases, those of one mechanism as one: they differ in their steps alone, and their
+    order does not matter.
+    """
+    found: dict[Steps, int] = {}
+    for release in releases:
+        mechanism = replace(release, steps=1)
+        found[mechanism] = found.get(mechanism, 0) + release.steps
+    return tuple(replace(mechanism, steps=steps) for mechanism, steps in found.items())
 
 
 @lru_cache(maxsize=4096)

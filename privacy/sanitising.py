@@ -23,45 +23,31 @@ def clip(gradients: Tensor, norm: float) -> Tensor:
     to the rounding of its dtype.
 
     A sample whose norm is not finite contributes nothing: no input may take it past the bound.
-    Raises ValueError for a norm that is not positive.
     """
-    if not norm > 0:
-        raise ValueError(f"the clipping norm must be positive, not {norm}")
-    flat = gradients.flatten(1).to(
-        torch.promote_types(gradients.dtype, torch.float32)
-    )  # half precision holds no squares
+    # Half precision holds no squares.
+    flat = gradients.flatten(1).to(torch.promote_types(gradients.dtype, torch.float32))
     norms = torch.linalg.vector_norm(flat, dim=1, keepdim=True)
-    clipped = torch.where(
-        norms.isfinite(), flat * (norm / norms).clamp(max=1), 0
-    )  # norm / 0 is infinite, and clamped
-    return clipped.to(gradients.dtype).view_as(gradients)
+    scaled = flat * (norm / norms).clamp(max=1)  # norm / 0 is infinite, and clamped
+    return torch.where(norms.isfinite(), scaled, 0).to(gradients.dtype).view_as(gradients)
 
 
 def sanitise(
     gradients: Tensor,
     clip_norm: float,
     noise_multiplier: float,
-    sensitivity_factor: float = SENSITIVITY_FACTOR,
-    *,
+    sensitivity_factor: float,
     generator: torch.Generator | None,
 ) -> Tensor:
     """`gradients` (n, ...) clipped, each value with Gaussian noise.
 
     Its standard deviation is noise_multiplier * sensitivity_factor * clip_norm. Where the loss is
     an average over the batch, each sample's gradient is 1/n of its own, and `clip_norm` must be in
-    that unit too (GS-WGAN's is 1/n). Each sample costs one composition: `release`. Raises
-    ValueError for a clipping norm that is not positive and for negative noise. On the meta device
-    there is nothing to draw, and no generator.
+    that unit too (GS-WGAN's is 1/n). Each sample costs one composition: `release`. On the meta
+    device there is nothing to draw, and no generator.
     """
-    if not noise_multiplier >= 0 or not sensitivity_factor >= 0:
-        raise ValueError(
-            f"noise multiplier and sensitivity factor cannot be {noise_multiplier} and"
-            f" {sensitivity_factor}"
-        )
     clipped = clip(gradients, clip_norm)
-    if noise_multiplier * sensitivity_factor == 0 or gradients.is_meta:
+    if generator is None:
         return clipped
-    assert generator is not None
     drawn = torch.randn(gradients.shape, generator=generator, device=generator.device).to(gradients)
     return clipped + noise_multiplier * sensitivity_factor * clip_norm * drawn
 

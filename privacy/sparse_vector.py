@@ -1,34 +1,28 @@
 """The sparse vector technique on a network's update: some entries cross, clipped and noisy.
 
-Li et al., "Privacy-preserving federated brain tumour segmentation" (MLMI 2019), section 2.3: an
-entry whose clipped magnitude, with noise, reaches a noisy threshold is uploaded with noise of its
-own, until a share of all entries is. It is Algorithm 7 of Lyu, Su and Li, "Understanding the sparse
-vector technique for differential privacy" (VLDB 2017), with sensitivity D and c = m entries:
-threshold + Lap(D/eps1), queries + Lap(2 c D/eps2), answers + Lap(c D/eps3), which together are
-(eps1 + eps2 + eps3)-differentially private. There are three generations of it:
+Li et al., "Privacy-preserving federated brain tumour segmentation" (MLMI 2019), section 2.3, by
+Algorithm 7 of Lyu, Su and Li, "Understanding the sparse vector technique for differential privacy"
+(VLDB 2017), with sensitivity D and c = m entries to upload: threshold + Lap(D/eps1), queries +
+Lap(2 m D/eps2), answers + Lap(m D/eps3). An entry that fails is asked again, with new noise and the
+old threshold. Three generations of it (docs/privacy.md has their numbers):
 
 `paper`: D = gamma, eps2 = eps1 (2 m gamma)^(2/3); an answer is clipped after its noise, and no
-entry is answered twice.
+entry is answered twice. Only the formula of eps2 is known; the rest is assumed.
 
 `released`: NVFlare 2.0 to 2.6. D = 2 gamma, eps2 = eps1 (2 m)^(2/3); m entries are drawn from the
 accepted ones with replacement; an answer has Lap(2 gamma/eps3), so eps3 is of each of them, and is
-clipped after its noise. (Its first releases let accepted entries that were not drawn cross as they
-were, which is its issue 343 and left out here.)
+clipped after its noise. (Without issue 343 of its first releases.)
 
 `revised`: NVFlare since April 2026 (pull request 4470). The queries' D is gamma; eps1 is the budget
 of threshold and queries together, 1 : (2 m)^(2/3); an answer is clipped before its noise, which is
 that of `released`, and not again, so that it may lie beyond gamma.
-
-Assumed: of the paper, whose formula of eps2 is known, that its scales are those of Algorithm 7 with
-the number of entries to upload for q (another implementation, BlurNN, takes the share), and that no
-entry is drawn twice. In all, an entry that fails is asked again, with new noise and the old
-threshold, as NVFlare does.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -69,23 +63,10 @@ class SparseVector:
             raise ValueError(f"gamma is above 0, tau not below it, both are finite: {self}")
 
 
-@dataclass(frozen=True)
-class Budgets:
-    """Epsilons of one upload, at delta 0."""
-
-    threshold: float
-    queries: float
-    answers: float
-
-    @property
-    def total(self) -> float:
-        """eps1 + eps2 + eps3 (Lyu et al. 2017, Algorithm 7)."""
-        return self.threshold + self.queries + self.answers
-
-
-@dataclass(frozen=True)
-class Scales:
-    """Scales of the Laplace noise, in the unit of the update."""
+class Parts(NamedTuple):
+    """Of one upload, epsilons at delta 0, or scales of the Laplace noise in the unit of the
+    update.
+    """
 
     threshold: float
     queries: float
@@ -97,28 +78,25 @@ def uploads(settings: SparseVector, entries: int) -> int:
     return min(entries, math.ceil(settings.share * entries))
 
 
-def declared(settings: SparseVector, entries: int) -> Budgets:
-    """What an upload of m of `entries` entries costs by the generation's own count.
+def declared(settings: SparseVector, entries: int) -> Parts:
+    """What an upload of m of `entries` entries costs by the generation's own count; together the
+    sum.
 
-    eps2 is eps1 (2 m gamma)^(2/3) in `paper`, eps1 (2 m)^(2/3) elsewhere, where each of m answers
-    costs eps3. It is no promise: entries may be accepted that are not drawn, and how many decides
-    who is, so that queries cost entries / m times as much; and answers that are clipped after their
-    noise have no bound, for nothing bounds an entry before (NVFlare's issue 462).
+    It is no promise: how many entries are accepted decides which are drawn, so that queries cost
+    entries / m times as much; and answers that are clipped after their noise have no bound, for
+    nothing bounds an entry before (NVFlare's issue 462).
     """
-    m = uploads(settings, entries)
-    if settings.generation == PAPER:
-        ratio = (2 * m * settings.gamma) ** (2 / 3)
-        return Budgets(settings.eps1, settings.eps1 * ratio, settings.eps3)
-    ratio = (2 * m) ** (2 / 3)
+    m, paper = uploads(settings, entries), settings.generation == PAPER
+    ratio = (2 * m * (settings.gamma if paper else 1)) ** (2 / 3)
     first = settings.eps1 / (1 + ratio) if settings.generation == REVISED else settings.eps1
-    return Budgets(first, first * ratio, m * settings.eps3)
+    return Parts(first, first * ratio, settings.eps3 if paper else m * settings.eps3)
 
 
-def scales(settings: SparseVector, entries: int) -> Scales:
+def scales(settings: SparseVector, entries: int) -> Parts:
     """D/eps1, 2 m D/eps2 and m D/eps3 (Lyu et al. 2017, Algorithm 7) of the declared budgets."""
     m, budget = uploads(settings, entries), declared(settings, entries)
     magnitude, answer = (settings.gamma * over for over in DECLARED[settings.generation])
-    return Scales(
+    return Parts(
         magnitude / budget.threshold,
         2 * m * magnitude / budget.queries,
         m * answer / budget.answers,

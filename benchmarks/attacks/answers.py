@@ -2,27 +2,23 @@
 mean image.
 
 A small federation trains as a table of the method has it, each client its own model to completion,
-and answers as the method says (`targets/`). The attacker is the server. It knows network, initial
-weights, learning rate, what it sent, and no label; it chooses a dummy image and label such that a
-model that came from the initial one by a few steps of plain SGD on them, would have answered so
-(`privacy.attacks.outputs`). What it finds is compared with the nearest of the client's images, and
-so is the mean of the public images, which takes no attack. This is one attack; that it fails bounds
-no other.
+and answers as the method says (`targets/`). The attacker is the server (`privacy.attacks.outputs`).
+It knows network, initial weights, learning rate, what it sent, and no label. What it finds is
+compared with the nearest of the client's images, and so is the mean of the public images, which
+takes no attack. That this attack fails bounds no other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from statistics import fmean
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
-import numpy as np
 from torch import Tensor
 
 from benchmarks.attacks import targets
-from benchmarks.attacks.files import write_files
+from benchmarks.attacks.outcome import Outcome, described
 from benchmarks.attacks.reconstruction import to_units
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
@@ -38,6 +34,7 @@ from federation.federation import Federation
 from federation.seeds import AXES, Seeds
 from federation.training.inputs import unit_range
 from metrics.images import psnr
+from privacy.attacks.matching import Search
 from privacy.attacks.outputs import Answer, match_answers
 from privacy.attacks.threat import ThreatModel
 from results.files import cache_home, digest
@@ -76,15 +73,14 @@ class Inquiry:
     """Pixels of a side; 0 for the data set's own."""
     seed: int = 0
     """Of partition, weights, training and starts."""
+    noted: ClassVar = {"recovered": "psnr", "mean image": "psnr_mean_image"}
+    """Columns that stand under pictures."""
 
     def __post_init__(self) -> None:
-        targets.find(self.target)
-        if self.threat.images != 1:
+        if self.threat.batch_size != 1:
             raise ValueError(
-                f"{self.target} is attacked with one dummy image, not {self.threat.images}"
+                f"{self.target} is attacked with one dummy image, not {self.threat.batch_size}"
             )
-        if min(self.clients, self.samples, self.public) < 1:
-            raise ValueError(f"clients, samples and public images must be at least 1: {self}")
         if self.clients * self.samples > (there := catalogue.source(self.data.used).sizes["train"]):
             raise ValueError(
                 f"{self.samples} images of each of {self.clients} clients are more than the"
@@ -92,15 +88,13 @@ class Inquiry:
             )
 
     @property
-    def messages(self) -> int:
-        """How many clients are attacked, at most."""
-        return self.clients
-
-    @property
     def stem(self) -> str:
         """Names the files: what is attacked, and a digest of all settings."""
         rest = digest([asdict(self)])[:8]
         return f"{self.data.asked}-{self.network}-{self.target}-seed{self.seed}-{rest}"
+
+    def __str__(self) -> str:
+        return f"matching what {self.target} clients answer, {self.network}, {self.data.label}"
 
     def config(self) -> dict[str, Scalar]:
         """The configuration of the target's row in the cpu profile, with this inquiry's sizes."""
@@ -139,32 +133,87 @@ class Inquiry:
             Run(seeds, stages),
         )
 
-    def __str__(self) -> str:
-        return f"matching what {self.target} clients answer, {self.network}, {self.data.label}"
+    def items(self) -> Sequence[int]:
+        """The clients that hold images. Raises ValueError for what network or data cannot do."""
+        federation = self.federation()
+        # Before the clients are attacked side by side, so that none waits for another's training
+        federation.local_models()
+        return [client.index for client in federation.clients if client.size]
 
+    def attacked(self, position: int) -> Outcome:
+        """Attack what the client at `position` of the federation answers."""
+        federation = self.federation()
+        client, teachers = federation.clients[position], federation.local_models()
+        found = self._matched(federation, client)
+        images, labels = client.run(lambda shard: (unit_range(shard.images), shard.targets))
+        recovered, mean = found.tensors["image"], unit_range(federation.public.images).mean(dim=0)
+        near, near_mean = (psnr(x.expand_as(images), images) for x in (recovered, mean))
+        nearest = int(near.argmax())
+        line = {
+            "client": str(client.index + 1),
+            "samples": str(client.size),
+            "accuracy": format_value(teachers[position].history["accuracy"][-1]),
+            "distance": format_value(found.info["distance"]),
+            "recovered_label": str(int(found.tensors["label"])),
+            "nearest_label": str(int(labels[nearest])),
+            "psnr": format_value(float(near.max())),
+            "psnr_mean_image": format_value(float(near_mean.max())),
+            "nearer": "yes" if near.max() > near_mean.max() else "no",
+        }
+        pictures = {"recovered": recovered, "nearest private": images[nearest], "mean image": mean}
+        return Outcome([line], {name: image[None].numpy() for name, image in pictures.items()})
 
-@dataclass(frozen=True)
-class Finding:
-    """What the attack found of one client, as arrays that can cross between processes."""
+    def _matched(self, federation: Federation, client: Client) -> Stage:
+        """The dummy image and label whose answers are the client's; a stage, as its training is."""
+        target: Target = targets.find(self.target)
+        seen = target.observe(self, federation, client)
+        start = federation.streams.seeds.torch("attack", self.target, client.index)
 
-    client: int
-    samples: int
-    accuracy: float
-    """Of the client's model on test images."""
-    recovered: np.ndarray
-    """Shape (c, h, w), in [0, 1]; also `nearest` and `mean`."""
-    recovered_label: int
-    distance: float
-    """Relative, of the dummy's answers to the client's."""
-    nearest: np.ndarray
-    """The client's image of the highest PSNR to `recovered`."""
-    nearest_label: int
-    psnr: float
-    """Of `recovered` to `nearest`, dB."""
-    mean: np.ndarray
-    """The mean of the public images."""
-    psnr_mean: float
-    """Of `mean` to the client's image that is nearest to it, dB."""
+        def compute() -> Stage:
+            found = match_answers(
+                seen.answer,
+                seen.answers,
+                federation.networks.image_shape,
+                federation.task.outputs,
+                Search(start, self.iterations, self.restarts),
+            )
+            image = to_units(found.images, federation.normalise).float()[0]
+            tensors = {"image": image, "label": found.labels.argmax(dim=1)}
+            return Stage(tensors, {"distance": found.distance})
+
+        observed = content_digest({str(number): part for number, part in enumerate(seen.answers)})
+        inputs = {
+            "inquiry": asdict(self),
+            "client": client.index,
+            "observed": observed,
+            "normalise": repr(federation.normalise),
+            "start": start.initial_seed(),
+        }
+        label = f"client {client.index + 1} ({self.target})"
+        code = f"{targets.__name__}.{self.target}"
+        return federation.stages.cache.get(StageRequest("answers", label, inputs, compute, code))
+
+    def verdict(self, lines: Sequence[Mapping[str, str]]) -> str:
+        """Both numbers, in words."""
+        ours, mean = (
+            fmean(float(line[column]) for line in lines) for column in self.noted.values()
+        )
+        nearer = sum(line["nearer"] == "yes" for line in lines)
+        return (
+            f"recovered images have {ours:.1f} dB to the nearest private image, the public set's"
+            f" mean image {mean:.1f} dB; the attack came nearer for {nearer} of {len(lines)}"
+            " clients. One attack of this kind; it bounds no other"
+        )
+
+    def about(self, lines: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """How the numbers were made, for the JSON."""
+        return {
+            **asdict(self),
+            "data": described(self.data),
+            "config": self.config(),
+            "nearer_than_the_mean_image": sum(line["nearer"] == "yes" for line in lines),
+            "packages": source_libraries(__name__),
+        }
 
 
 @dataclass(frozen=True)
@@ -185,126 +234,3 @@ class Target(Protocol):
     """The column of that table."""
 
     def observe(self, inquiry: Inquiry, federation: Federation, client: Client) -> Observed: ...
-
-
-def attack(inquiry: Inquiry, position: int) -> Finding:
-    """Attack what the client at `position` of the federation answers; a stage, as its training
-    is.
-    """
-    federation = inquiry.federation()
-    client, teachers = federation.clients[position], federation.local_models()
-    target: Target = targets.find(inquiry.target)
-    seen = target.observe(inquiry, federation, client)
-    start = federation.streams.seeds.torch("attack", inquiry.target, client.index)
-
-    def compute() -> Stage:
-        reconstruction = match_answers(
-            seen.answer,
-            seen.answers,
-            federation.networks.image_shape,
-            federation.task.outputs,
-            1,
-            generator=start,
-            iterations=inquiry.iterations,
-            restarts=inquiry.restarts,
-        )
-        image = to_units(reconstruction.images, federation.normalise).float()[0]
-        return Stage(
-            {"image": image, "label": reconstruction.labels.argmax(dim=1)},
-            {"distance": reconstruction.distance},
-        )
-
-    observed = content_digest({str(number): part for number, part in enumerate(seen.answers)})
-    inputs = {
-        "inquiry": asdict(inquiry),
-        "client": client.index,
-        "observed": observed,
-        "normalise": repr(federation.normalise),
-        "start": start.initial_seed(),
-    }
-    label = f"client {client.index + 1} ({inquiry.target})"
-    code = f"{targets.__name__}.{inquiry.target}"
-    request = StageRequest("answers", label, inputs, compute, code)
-    stage = federation.stages.cache.get(request)
-    images, labels = client.run(lambda shard: (unit_range(shard.images), shard.targets))
-    recovered, mean = stage.tensors["image"], unit_range(federation.public.images).mean(dim=0)
-    near, near_mean = (
-        psnr(recovered.expand_as(images), images),
-        psnr(mean.expand_as(images), images),
-    )
-    nearest = int(near.argmax())
-    return Finding(
-        client.index,
-        client.size,
-        teachers[position].history["accuracy"][-1],
-        recovered.numpy(),
-        int(stage.tensors["label"]),
-        stage.info["distance"],
-        images[nearest].numpy(),
-        int(labels[nearest]),
-        float(near.max()),
-        mean.numpy(),
-        float(near_mean.max()),
-    )
-
-
-def items(inquiry: Inquiry) -> list[int]:
-    """The clients that hold images. Raises ValueError for what network or data cannot do."""
-    federation = inquiry.federation()
-    # Before the clients are attacked side by side, so that none waits for another's training
-    federation.local_models()
-    return [client.index for client in federation.clients if client.size]
-
-
-def lines(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    """A line of the CSV for each client."""
-    return [
-        {
-            "client": str(finding.client + 1),
-            "samples": str(finding.samples),
-            "accuracy": format_value(finding.accuracy),
-            "distance": format_value(finding.distance),
-            "recovered_label": str(finding.recovered_label),
-            "nearest_label": str(finding.nearest_label),
-            "psnr": format_value(finding.psnr),
-            "psnr_mean_image": format_value(finding.psnr_mean),
-            "nearer": "yes" if finding.psnr > finding.psnr_mean else "no",
-        }
-        for finding in findings
-    ]
-
-
-def verdict(findings: Sequence[Finding]) -> str:
-    """Both numbers, in words."""
-    ours, mean = (
-        fmean(values)
-        for values in zip(*((finding.psnr, finding.psnr_mean) for finding in findings), strict=True)
-    )
-    nearer = sum(finding.psnr > finding.psnr_mean for finding in findings)
-    return (
-        f"recovered images have {ours:.1f} dB to the nearest private image, the public set's mean"
-        f" image {mean:.1f} dB; the attack came nearer for {nearer} of {len(findings)} clients. One"
-        " attack of this kind; it bounds no other"
-    )
-
-
-def write(inquiry: Inquiry, findings: Sequence[Finding], folder: Path) -> list[Path]:
-    """The CSV, the JSON that says how it was made, and the picture, in `folder`."""
-    shown = lines(findings)
-    about = {
-        **asdict(inquiry),
-        "data": {**asdict(inquiry.data), "label": inquiry.data.label},
-        "config": inquiry.config(),
-        "nearer_than_the_mean_image": sum(line["nearer"] == "yes" for line in shown),
-        "packages": source_libraries(__name__),
-    }
-    pictures = {
-        "recovered": np.stack([finding.recovered for finding in findings]),
-        "nearest private": np.stack([finding.nearest for finding in findings]),
-        "mean image": np.stack([finding.mean for finding in findings]),
-    }
-    notes = {
-        "recovered": [f"{finding.psnr:.1f} dB" for finding in findings],
-        "mean image": [f"{finding.psnr_mean:.1f} dB" for finding in findings],
-    }
-    return write_files(folder / inquiry.stem, str(inquiry), shown, about, pictures, notes)

@@ -1,43 +1,36 @@
 """How far what a client gives away lies from its private images: FedIOD's Figure 4.
 
-For a method that shares parameters, the images that an attack makes of a client's shared gradients;
-for one that generates images, these; for comparison, other private images of the same client, and
-noise. One distance for all: the Fréchet distance between n of them and the n private images that
-were attacked, by the features of an ImageNet network.
+For all the Fréchet distance, by the features of an ImageNet network, between n of a row's images
+(`Source`) and the n private images that were attacked.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor
 
-from benchmarks.attacks.reconstruction import reconstructions
+from benchmarks.attacks.reconstruction import Attacked, reconstructions
 from benchmarks.scenarios.configuration import EvaluationSettings, NetworkSettings, read_section
 from benchmarks.tables.measure import Config
 from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.method import Method
 from federation.training.inputs import unit_range
-from metrics.frechet import frechet_distance, is_reliable, title
+from metrics.generated import frechet_distance, title
 from metrics.images import WINDOW, psnr, ssim
-from privacy.attacks.by_name import KINDS, Attack, Kind
+from privacy.attacks.gradients import KINDS, Attack, Kind
 from privacy.attacks.threat import BatchNorm, Shares, ThreatModel
 from results.numbers import Count
 from results.record import Measurement
 
-if TYPE_CHECKING:
-    from models.extractors import Extractor
-
 GENERATED, PRIVATE, NOISE = "generated", "private", "noise"
 NEAREST_GENERATED, NEAREST_PUBLIC = "nearest-generated", "nearest-public"
-"""For each attacked image the one of many that is nearest to it: what a server has without an
-attack."""
 Source = Literal[Kind, "generated", "private", "noise", "nearest-generated", "nearest-public"]
-"""Where the images of a row come from: an attack, the method's generator, the client, or
-nowhere."""
+"""Where the images of a row come from: an attack, the method's generator, the client, or nowhere;
+or for each attacked image the nearest of many, which a server has without an attack."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +52,15 @@ class AttackSettings:
     iterations: Count = 300
     restarts: Count = 4
 
+    def attack(self, local_lr: float) -> Attack:
+        """The attack on clients with this learning rate. Raises ValueError for settings that
+        contradict each other.
+        """
+        threat = ThreatModel(
+            self.shares, self.batch_size, self.local_steps, local_lr, self.batch_norm
+        )
+        return Attack(cast(Kind, self.images_by), threat, self.iterations, self.restarts)
+
 
 def measure(
     config: Config, federation: Federation, method: Method, samples: Tensor | None
@@ -77,34 +79,33 @@ def measure(
     _check(source, method, samples, count)
     named = read_section(config, "evaluation", EvaluationSettings).extractor
     extractor = extractors.load(named, federation.networks.device)
+
+    def features(images: Tensor) -> Tensor:
+        return extractor.features(images if images.shape[1] == 3 else images.expand(-1, 3, -1, -1))
+
     clients = drawn_clients(federation, settings.clients, count)
     distances: list[dict[str, float]] = []
     for client in clients:
         federation.progress(f"client {client.index + 1}", len(distances) / len(clients))
-        private, _ = client.run(_private_images, federation, client, count)
-        images = _images_of(config, settings, federation, client, samples)
-        values = {
-            "fid": frechet_distance(
-                _features(extractor, images), _features(extractor, unit_range(private[:count]))
-            )
-        }
+        private, targets = client.run(_private_images, federation, client, count)
+        truth = unit_range(private[:count])
+        if source in KINDS:
+            images = _recovered(config, federation, client, private[:count], targets[:count])
+        else:
+            images = _others(source, federation, client, private, samples)
+        values = {"fid": frechet_distance(features(images), features(truth))}
         if source in (*KINDS, NEAREST_GENERATED, NEAREST_PUBLIC):
-            values |= likeness(images, unit_range(private[:count]))
+            values |= likeness(images, truth)
         distances.append(values)
-    distances.append(
-        {
-            metric: sum(values[metric] for values in distances) / len(distances)
-            for metric in distances[0]
-        }
-    )
-    names = [*map(str, range(1, len(clients) + 1)), "average"]
-    measurements = [
-        Measurement(m, v[m], f"client={name}")
-        for m in distances[0]
-        for name, v in zip(names, distances, strict=True)
-    ]
+    measurements = []
+    for metric in distances[0]:
+        found = [values[metric] for values in distances]
+        measurements += [
+            Measurement(metric, value, f"client={number}") for number, value in enumerate(found, 1)
+        ]
+        measurements.append(Measurement(metric, sum(found) / len(found), "client=average"))
     how = title(extractor.name, extractor.title) + f", {count} images on either side"
-    if not is_reliable(count, count, extractor.feature_dim):
+    if count < extractor.feature_dim:  # a covariance is singular by too few images
         how += f" (n = {count} is below the {extractor.feature_dim:,} features: compare rows only)"
     numbers = ", ".join(str(client.index + 1) for client in clients)
     return tuple(measurements), f"{how}; clients {numbers} of {len(federation.clients)}"
@@ -146,12 +147,8 @@ def drawn_clients(federation: Federation, count: int, images: int) -> list[Clien
             f"{len(able)} of {len(federation.clients)} clients hold {2 * images} images, {count}"
             " are needed; lower attack.clients or attack.images"
         )
-    return [
-        able[position]
-        for position in federation.streams.seeds.numpy("attack", "clients").permutation(len(able))[
-            :count
-        ]
-    ]
+    order = federation.streams.seeds.numpy("attack", "clients").permutation(len(able))
+    return [able[position] for position in order[:count]]
 
 
 def _private_images(
@@ -160,49 +157,31 @@ def _private_images(
     """On the client: 2 x `count` of its images uint8 and their classes; the first half are those
     attacked.
     """
-    chosen = federation.streams.seeds.numpy("attack", "images", client.index).permutation(
-        len(shard)
-    )[: 2 * count]
+    order = federation.streams.seeds.numpy("attack", "images", client.index)
+    chosen = order.permutation(len(shard))[: 2 * count]
     positions = torch.from_numpy(chosen).to(federation.networks.device)
     return shard.images_at(positions), shard.targets[positions]
 
 
-def _features(extractor: Extractor, images: Tensor) -> Tensor:
-    return extractor.features(images if images.shape[1] == 3 else images.expand(-1, 3, -1, -1))
-
-
-def _images_of(
-    config: Config,
-    settings: AttackSettings,
-    federation: Federation,
-    client: Client,
-    samples: Tensor | None,
+def _others(
+    source: str, federation: Federation, client: Client, private: Tensor, samples: Tensor | None
 ) -> Tensor:
-    """The images of a row that are compared with the client's attacked ones: float32 (n, c, h, w)
-    in [0, 1].
+    """The images that are compared with the client's attacked ones, the first half of `private`,
+    where no attack makes them: float32 (n, c, h, w) in [0, 1].
     """
-    source, count = settings.images_by, settings.images
-    if source == GENERATED:
-        assert samples is not None
-        chosen = federation.streams.seeds.numpy("attack", "samples", client.index).permutation(
-            len(samples)
-        )[:count]
-        return unit_range(samples[torch.from_numpy(chosen).to(samples.device)])
+    seeds, count = federation.streams.seeds, len(private) // 2
     if source == PRIVATE:
-        return unit_range(client.run(_private_images, federation, client, count)[0][count:])
+        return unit_range(private[count:])
     if source == NOISE:
-        generator = federation.streams.seeds.torch("attack", "noise", client.index)
-        return torch.rand(count, *federation.networks.image_shape, generator=generator).to(
-            federation.networks.device
-        )
-    if source in (NEAREST_GENERATED, NEAREST_PUBLIC):
-        others = samples if source == NEAREST_GENERATED else federation.public.images
-        assert others is not None
-        private, _ = client.run(_private_images, federation, client, count)
-        return nearest(unit_range(private[:count]), unit_range(others))
-    attack = attack_of(settings, float(config["local.lr"]))
-    network = read_section(config, "network", NetworkSettings).named(settings.network)
-    return _attacked(attack, network, count, federation, client)
+        generator = seeds.torch("attack", "noise", client.index)
+        drawn = torch.rand(count, *federation.networks.image_shape, generator=generator)
+        return drawn.to(private.device)
+    known = federation.public.images if source == NEAREST_PUBLIC else samples
+    assert known is not None
+    if source == GENERATED:
+        chosen = seeds.numpy("attack", "samples", client.index).permutation(len(known))[:count]
+        return unit_range(known[torch.from_numpy(chosen).to(known.device)])
+    return nearest(unit_range(private[:count]), unit_range(known))
 
 
 def nearest(images: Tensor, others: Tensor) -> Tensor:
@@ -212,38 +191,26 @@ def nearest(images: Tensor, others: Tensor) -> Tensor:
     return others[torch.cdist(images.flatten(1), others.flatten(1)).argmin(dim=1)]
 
 
-def attack_of(settings: AttackSettings, local_lr: float) -> Attack:
-    """The attack that settings describe, on clients with this learning rate. Raises ValueError for
-    settings that contradict each other.
-    """
-    threat = ThreatModel(
-        shares=settings.shares,
-        batch_size=settings.batch_size,
-        local_steps=settings.local_steps,
-        local_lr=local_lr,
-        batch_norm=settings.batch_norm,
-    )
-    kind = cast(Kind, settings.images_by)
-    return Attack(kind, threat, settings.iterations, settings.restarts)
-
-
-def _attacked(
-    attack: Attack, network: str, count: int, federation: Federation, client: Client
+def _recovered(
+    config: Config, federation: Federation, client: Client, images: Tensor, targets: Tensor
 ) -> Tensor:
-    """What the attack makes of the client's messages in the first round, whose weights the server
+    """What an attack makes of the client's messages in the first round, whose weights the server
     has just sent.
     """
-    private, targets = client.run(_private_images, federation, client, count)
-    return reconstructions(
-        federation.stages.cache,
-        f"client {client.index + 1} of {len(federation.clients)} ({attack.kind}, {network})",
+    settings = read_section(config, "attack", AttackSettings)
+    attack = settings.attack(float(config["local.lr"]))
+    network = read_section(config, "network", NetworkSettings).named(settings.network)
+    victim = Attacked(
         network,
         federation.networks.initial(network),
-        private[:count],
-        targets[:count],
         federation.task.outputs,
         attack,
         federation.normalise,
         lambda first: federation.streams.seeds.torch("attack", attack.kind, client.index, first),
-        federation.progress,
-    ).tensors["images"]
+    )
+    numbers = f"{client.index + 1} of {len(federation.clients)}"
+    label = f"client {numbers} ({attack.kind}, {network})"
+    found = reconstructions(
+        federation.stages.cache, label, victim, images, targets, federation.progress
+    )
+    return found.tensors["images"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.attacks.files import write_files
-from benchmarks.attacks.reconstruction import RECOVERED, reconstructions
+from benchmarks.attacks.outcome import Outcome, described
+from benchmarks.attacks.reconstruction import Attacked, reconstructions
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.cache import StageCache
@@ -20,10 +20,14 @@ from federation.seeds import Seeds
 from federation.training.inputs import Normalisation, unit_range
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
-from privacy.attacks.by_name import Attack
+from privacy.attacks.gradients import Attack
 from results.files import cache_home, digest
 from results.sourcecode import source_libraries
 from results.store import format_value
+
+RECOVERED = 30.0
+"""PSNR (dB) above which an image counts as recovered: a mean squared error below a thousandth of
+the squared range."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,12 @@ class Case:
     seed: int = 0
     """Of the images, the weights and the starts."""
     device: str = "cpu"
+    noted: ClassVar = {"recovered": "psnr"}
+    """Columns that stand under pictures."""
 
-    def __post_init__(self) -> None:
-        if self.images < 1 or self.images % self.attack.threat.images:
-            raise ValueError(
-                f"{self.images} images are not whole messages of {self.attack.threat.images}"
-            )
+    @property
+    def seeds(self) -> Seeds:
+        return Seeds(weights=self.seed, attack=self.seed)
 
     @property
     def normalise(self) -> Normalisation:
@@ -65,25 +69,11 @@ class Case:
         )
 
     @property
-    def messages(self) -> int:
-        """How many messages are attacked."""
-        return self.images // self.attack.threat.images
-
-    @property
     def stem(self) -> str:
         """Names the files: what is attacked and how, and a digest of all else."""
-        threat = self.attack.threat
-        rest = digest(
-            [
-                asdict(self.attack),
-                self.images,
-                self.image_size,
-                self.normalised,
-                self.data.digest,
-                self.device.split(":")[0],
-            ]
-        )[:8]
-        what = f"{self.data.asked}-{self.network}-{self.attack.kind}-{threat.shares}"
+        what = f"{self.data.asked}-{self.network}-{self.attack.kind}-{self.attack.threat.shares}"
+        settings = [asdict(self.attack), self.images, self.image_size, self.normalised]
+        rest = digest([*settings, self.data.digest, self.device.split(":")[0]])[:8]
         return f"{what}-seed{self.seed}-{rest}"
 
     def __str__(self) -> str:
@@ -94,152 +84,101 @@ class Case:
             else ""
         )
         inputs = "normalised inputs" if self.normalised else "inputs in [0, 1]"
-        plural = "s" if threat.images > 1 else ""
-        what = f"{self.attack.kind} on the {threat.shares}{steps} of {threat.images} image{plural}"
-        return f"{what}, {self.network}, {inputs}, {self.data.label}"
+        plural = "s" if threat.batch_size > 1 else ""
+        what = f"{threat.shares}{steps} of {threat.batch_size} image{plural}"
+        return f"{self.attack.kind} on the {what}, {self.network}, {inputs}, {self.data.label}"
 
+    def model(self) -> nn.Module:
+        """The network with random weights. Raises ValueError, with near names, for an unknown
+        one.
+        """
+        source = catalogue.source(self.data.used)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self.seeds.number("weights", self.network))
+            side = self.image_size or source.shape[1]
+            model = build(self.network, source.shape[0], source.classes, side)
+        return model.to(self.device)
 
-@dataclass(frozen=True)
-class AttackedMessage:
-    """One message's private images and what the attack made of them, as arrays that can cross
-    between processes.
-    """
+    def private(self) -> tuple[np.ndarray, Tensor, Tensor]:
+        """Indices into the training split, uint8 images (n, c, h, w) and classes (n,) of the images
+        that are attacked. Raises ValueError for more than there are.
+        """
+        train = catalogue.load(self.data.used)["train"]
+        count, side = len(train.labels), self.image_size or train.images.shape[-1]
+        if self.images > count:
+            raise ValueError(
+                f"{self.images} images are more than the {count} of the training split"
+            )
+        indices = self.seeds.numpy("attack", "images").permutation(count)[: self.images]
+        images = resize(torch.from_numpy(train.images[indices]), side)
+        targets = torch.from_numpy(train.labels[indices])
+        return indices, images.to(self.device), targets.to(self.device)
 
-    indices: np.ndarray
-    """Which images of the training split, (n,)."""
-    labels: np.ndarray
-    private: np.ndarray
-    """Shape (n, c, h, w), in [0, 1]."""
-    recovered: np.ndarray
-    recovered_labels: np.ndarray
-    distance: float
-    starts: int
-    psnr: np.ndarray
-    """In dB, (n,)."""
-    ssim: np.ndarray
-    """Shape (n,); not a number for images that are smaller than its window."""
+    def items(self) -> Sequence[int]:
+        """The first image of every message. Raises ValueError for what network or data cannot
+        do.
+        """
+        self.model()
+        self.private()
+        return self.attack.messages(self.images)
 
-
-def initial_model(case: Case, seeds: Seeds) -> nn.Module:
-    """The network with random weights. Raises ValueError, with near names, for an unknown one."""
-    source = catalogue.source(case.data.used)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seeds.number("weights", case.network))
-        model = build(
-            case.network, source.shape[0], source.classes, case.image_size or source.shape[1]
+    def attacked(self, first: int) -> Outcome:
+        """Attack the message that begins with image `first`; taken from the stage cache if it was
+        attacked before.
+        """
+        kind = self.attack.kind
+        part = slice(first, first + self.attack.threat.batch_size)
+        indices, images, targets = self.private()
+        indices, images, targets = indices[part], images[part], targets[part]
+        victim = Attacked(
+            self.network,
+            self.model(),
+            catalogue.source(self.data.used).classes,
+            self.attack,
+            self.normalise,
+            lambda number: self.seeds.torch("attack", kind, first + number),
         )
-    return model.to(case.device)
+        label = f"images {first + 1} to {part.stop} ({kind})"
+        cache = StageCache(cache_home() / "stages", device=self.device)
+        found = reconstructions(cache, label, victim, images, targets).tensors
+        recovered, private = found["images"], unit_range(images)
+        likeness = [""] * len(private)
+        if min(private.shape[2:]) >= WINDOW:
+            likeness = [format_value(value) for value in ssim(recovered, private).tolist()]
+        lines = [
+            {
+                "image": str(indices[i]),
+                "label": str(int(targets[i])),
+                "recovered_label": str(int(found["labels"][i])),
+                "distance": format_value(float(found["distances"][i])),
+                "starts": str(int(found["starts"][i])),
+                "success": "yes" if value > RECOVERED else "no",
+                "psnr": format_value(value),
+                "ssim": likeness[i],
+            }
+            for i, value in enumerate(psnr(recovered, private).tolist())
+        ]
+        pictures = {"private": private.cpu().numpy(), "recovered": recovered.cpu().numpy()}
+        return Outcome(lines, pictures)
 
+    def verdict(self, lines: Sequence[Mapping[str, str]]) -> str:
+        """How many images came back, in words."""
+        recovered = sum(line["success"] == "yes" for line in lines)
+        return f"{recovered} of {len(lines)} images recovered above {RECOVERED:g} dB"
 
-def private_images(case: Case, seeds: Seeds) -> tuple[np.ndarray, Tensor, Tensor]:
-    """Indices into the training split, uint8 images (n, c, h, w) and classes (n,) of the images
-    that are attacked.
-    """
-    train = catalogue.load(case.data.used)["train"]
-    if case.images > len(train.labels):
-        raise ValueError(
-            f"{case.images} images are more than the {len(train.labels)} of the training split"
-        )
-    indices = seeds.numpy("attack", "images").permutation(len(train.labels))[: case.images]
-    images = resize(
-        torch.from_numpy(train.images[indices]), case.image_size or train.images.shape[-1]
-    )
-    return indices, images.to(case.device), torch.from_numpy(train.labels[indices]).to(case.device)
-
-
-def attack(case: Case, first: int) -> AttackedMessage:
-    """Attack the message that begins with image `first`; taken from the stage cache if it was
-    attacked before.
-    """
-    seeds = Seeds(weights=case.seed, attack=case.seed)
-    source = catalogue.source(case.data.used)
-    indices, images, targets = private_images(case, seeds)
-    part = slice(first, first + case.attack.threat.images)
-    stage = reconstructions(
-        StageCache(cache_home() / "stages", device=case.device),
-        f"images {first + 1} to {part.stop} ({case.attack.kind})",
-        case.network,
-        initial_model(case, seeds),
-        images[part],
-        targets[part],
-        source.classes,
-        case.attack,
-        case.normalise,
-        lambda number: seeds.torch("attack", case.attack.kind, first + number),
-    )
-    recovered, private = stage.tensors["images"], unit_range(images[part])
-    return AttackedMessage(
-        indices[part],
-        targets[part].cpu().numpy(),
-        private.cpu().numpy(),
-        recovered.cpu().numpy(),
-        stage.tensors["labels"].cpu().numpy(),
-        float(stage.tensors["distances"][0]),
-        int(stage.tensors["starts"][0]),
-        psnr(recovered, private).cpu().numpy(),
-        (
-            ssim(recovered, private).cpu().numpy()
-            if min(private.shape[2:]) >= WINDOW
-            else np.full(len(private), np.nan)
-        ),
-    )
-
-
-def items(case: Case) -> Sequence[int]:
-    """The first image of every message. Raises ValueError for what network or data cannot do."""
-    seeds = Seeds(weights=case.seed, attack=case.seed)
-    initial_model(case, seeds)
-    private_images(case, seeds)
-    return range(0, case.images, case.attack.threat.images)
-
-
-def lines(messages: Sequence[AttackedMessage]) -> list[dict[str, str]]:
-    """A line of the CSV for each image."""
-    return [
-        {
-            "image": str(message.indices[i]),
-            "label": str(message.labels[i]),
-            "recovered_label": str(message.recovered_labels[i]),
-            "distance": format_value(message.distance),
-            "starts": str(message.starts),
-            "success": "yes" if message.psnr[i] > RECOVERED else "no",
-            "psnr": format_value(float(message.psnr[i])),
-            "ssim": "" if np.isnan(message.ssim[i]) else format_value(float(message.ssim[i])),
+    def about(self, lines: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """How the numbers were made, for the JSON."""
+        return {
+            "data": described(self.data),
+            "network": self.network,
+            "weights": "initial",
+            "attack": asdict(self.attack),
+            "images": self.images,
+            "normalised": self.normalised,
+            "image_size": self.image_size or catalogue.source(self.data.used).shape[1],
+            "seed": self.seed,
+            "recovered": sum(line["success"] == "yes" for line in lines),
+            "recovered_above_db": RECOVERED,
+            "device": self.device,
+            "packages": source_libraries(__name__),
         }
-        for message in messages
-        for i in range(len(message.indices))
-    ]
-
-
-def verdict(messages: Sequence[AttackedMessage]) -> str:
-    """How many images came back, in words."""
-    values = np.concatenate([message.psnr for message in messages])
-    return (
-        f"{int((values > RECOVERED).sum())} of {len(values)} images recovered above"
-        f" {RECOVERED:g} dB"
-    )
-
-
-def write(case: Case, messages: Sequence[AttackedMessage], folder: Path) -> list[Path]:
-    """The CSV, the JSON that says how it was made, and the picture, in `folder`."""
-    shown = lines(messages)
-    about = {
-        "data": {**asdict(case.data), "label": case.data.label},
-        "network": case.network,
-        "weights": "initial",
-        "attack": asdict(case.attack),
-        "images": case.images,
-        "normalised": case.normalised,
-        "image_size": messages[0].private.shape[-1],
-        "seed": case.seed,
-        "recovered": sum(line["success"] == "yes" for line in shown),
-        "recovered_above_db": RECOVERED,
-        "device": case.device,
-        "packages": source_libraries(__name__),
-    }
-    pictures = {
-        "private": np.concatenate([message.private for message in messages]),
-        "recovered": np.concatenate([message.recovered for message in messages]),
-    }
-    notes = {"recovered": [f"{float(line['psnr']):.1f} dB" for line in shown]}
-    return write_files(folder / case.stem, str(case), shown, about, pictures, notes)

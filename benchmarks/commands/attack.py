@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, cast
 
 import typer
@@ -146,29 +145,30 @@ def attack_clients(
         check_writable(folder)
     data = catalogue.resolve(dataset, require_real=request.require_real)
 
-    from benchmarks.attacks import answers, messages
+    from benchmarks.attacks.answers import Inquiry
+    from benchmarks.attacks.messages import Case
+    from benchmarks.attacks.outcome import write_files
     from benchmarks.running.execute import prepare_device
     from benchmarks.running.machine import default_jobs
     from benchmarks.running.processes import in_processes
     from benchmarks.running.progress import ended, progress_bar
     from federation.execution import DEFAULT
-    from privacy.attacks.by_name import ITERATIONS, Attack
+    from privacy.attacks.gradients import ITERATIONS, Attack
     from privacy.attacks.threat import ThreatModel
 
     work: Any
-    module: Any = messages if shared else answers
     try:
         if shared:
             threat = ThreatModel(
                 cast(Any, shares), batch_size, local_steps or 1, local_lr, cast(Any, batch_norm)
             )
             effort = Attack(cast(Any, kind), threat, iterations or ITERATIONS[kind], restarts)
-            work = messages.Case(data, network, effort, images, image_size, normalise, seed, device)
+            work = Case(data, network, effort, images, image_size, normalise, seed, device)
         else:
             threat = ThreatModel(
                 "update", batch_size, local_steps or 5, local_lr, cast(Any, batch_norm)
             )
-            work = answers.Inquiry(
+            work = Inquiry(
                 data,
                 target,
                 network,
@@ -182,27 +182,29 @@ def attack_clients(
                 seed=seed,
             )
         with progress_bar(console) as bar:
-            task = bar.add_task("messages", total=work.messages)
+            task = bar.add_task("messages", total=None)
 
             def done() -> None:
                 if count := ended(console, bar, task):
                     console.print(f"attacked{count}")
 
             prepare_device(device, 1, DEFAULT)  # as the workers, whose stages are keyed by it
-            items = module.items(work)
-            each = partial(module.attack, work)
-            outcomes = in_processes(each, items, request.jobs or default_jobs(device), done, device)
+            items = work.items()
+            bar.update(task, total=len(items))
+            jobs = request.jobs or default_jobs(device)
+            outcomes = in_processes(work.attacked, items, jobs, done, device)
     except (ValueError, ArithmeticError, RuntimeError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
     console.print(escape(str(work)), soft_wrap=True)
-    lines, table = module.lines(outcomes), RichTable()
+    lines, table = [line for outcome in outcomes for line in outcome.lines], RichTable()
     for heading in lines[0]:
         table.add_column(heading.replace("_", " "), justify="right")
     for line in lines:
         table.add_row(*(_short(value) for value in line.values()))
     console.print(table)
-    console.print(f"[bold]{module.verdict(outcomes)}[/]", soft_wrap=True)
-    for file in module.write(work, outcomes, request.results / "attack"):
+    console.print(f"[bold]{work.verdict(lines)}[/]", soft_wrap=True)
+    base = request.results / "attack" / work.stem
+    for file in write_files(base, str(work), outcomes, work.about(lines), work.noted):
         console.print(f"wrote {escape(str(file))}", soft_wrap=True)
 
 

@@ -17,7 +17,7 @@ class Samples(Measure):
         """Raises ValueError for a method that generated no images."""
         from federation.training.inputs import unit_range
         from federation.training.loops import predict
-        from metrics.inception import adapted_inception_score, inception_score
+        from metrics.generated import adapted_inception_score, inception_score
         from models import extractors
 
         federation, images = run.federation, run.fitted[0].samples
@@ -28,7 +28,7 @@ class Samples(Measure):
         extractor = extractors.load(
             str(run.config["evaluation.extractor"]), federation.networks.device
         )
-        score, _ = inception_score(extractor.probabilities(unit_range(images)))
+        score = inception_score(extractor.probabilities(unit_range(images)))
         local = [
             federation.networks.module(c)
             for c, client in zip(federation.local_models(), federation.clients, strict=True)

@@ -246,7 +246,7 @@ def print_rows(
 
 def _print_weights(console: Console, cells: Sequence[Cell]) -> None:
     """Which of the pre-trained networks that cells begin with are here."""
-    from models.networks.imagenet import IMAGENET, weight_path
+    from models.networks.imagenet import IMAGENET
 
     configs = [dict(cell.config) for cell in cells]
     named = {
@@ -258,10 +258,10 @@ def _print_weights(console: Console, cells: Sequence[Cell]) -> None:
     }
     for network, file in IMAGENET.items():
         if network in named:
-            there = weight_path(network).exists()
+            there = file.path.exists()
             console.print(
                 f"weights: {network}:"
-                f" {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}"
+                f" {'present' if there else f'absent; put {file.url} at {file.path}'}"
             )
 
 

@@ -14,8 +14,8 @@ from federation.seeds import Stream
 from federation.tasks.multi_label import MultiLabel
 from federation.training.plan import TrainingPlan
 from federation.training.private import PrivateSteps
-from privacy.accounting import Release
 from privacy.plan import DP_SGD, PrivacyPlan
+from privacy.releases import Steps
 from results.files import digest
 
 
@@ -59,7 +59,7 @@ class Privacy:
         plan = digest(asdict(self.plan))
         return Stream(self._setup.seeds.torch("noise", plan, *names, device=device), device)
 
-    def spend(self, client: Client, *releases: Release) -> None:
+    def spend(self, client: Client, *releases: Steps) -> None:
         """Book what `client` is about to release. Raises BudgetExhaustedError if it would pass the
         budget.
         """

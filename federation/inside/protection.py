@@ -12,8 +12,9 @@ from typing import Any
 from federation.client import Client
 from federation.training.plan import TrainingPlan
 from federation.training.private import PrivateSteps
-from privacy.accounting import Accountant, GaussianSteps, Release, calibrate
+from privacy.accounting import Accountant, calibrate
 from privacy.plan import RELEASED, PrivacyPlan
+from privacy.releases import GaussianSteps, Steps
 
 
 class Protection:
@@ -76,7 +77,7 @@ class Protection:
         )
         return PrivateSteps(noise, rate, steps, self.plan.clip_norm)
 
-    def spend(self, client: Client, *releases: Release) -> None:
+    def spend(self, client: Client, *releases: Steps) -> None:
         """Book what `client` is about to release. Raises BudgetExhaustedError if it would pass the
         budget.
         """
@@ -139,12 +140,12 @@ def steps_of(client: Client, plan: TrainingPlan) -> int:
 
 @functools.lru_cache(maxsize=4096)  # clients of one size have the same
 def smallest_noise(
-    plan: PrivacyPlan, beside: tuple[Release, ...], shapes: Sequence[tuple[float, int]]
+    plan: PrivacyPlan, beside: tuple[Steps, ...], shapes: Sequence[tuple[float, int]]
 ) -> float:
     """The smallest noise multiplier with which steps of `shapes`, (sample rate, steps), and what is
     released `beside` them stay within the plan's budget."""
 
-    def released(noise: float) -> list[Release]:
+    def released(noise: float) -> list[Steps]:
         return [*beside, *(GaussianSteps(noise, rate, steps) for rate, steps in shapes)]
 
     return calibrate(released, plan.epsilon, plan.delta, plan.accountant)

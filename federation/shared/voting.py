@@ -15,8 +15,9 @@ import torch
 from federation.client import Client
 from federation.federation import Federation
 from federation.inside.protection import Protection
-from privacy.accounting import Release, calibrate, epsilon
+from privacy.accounting import calibrate, epsilon
 from privacy.pate import data_dependent_release, histogram, release, vote_share
+from privacy.releases import Steps
 
 
 def vote(
@@ -74,7 +75,7 @@ def smallest_vote_noise(protection: Protection, clients: Sequence[Client], queri
     plan, accountant = protection.plan, protection.accountant
     fixed = {accountant.releases(client.index) for client in clients}
 
-    def released(before: tuple[Release, ...], noise: float) -> list[Release]:
+    def released(before: tuple[Steps, ...], noise: float) -> list[Steps]:
         return [*before, release(noise, queries, plan.votes)]
 
     return max(

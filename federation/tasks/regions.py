@@ -114,6 +114,5 @@ class Regions(LabelMaps):
 
     def metrics(self) -> RunningMetrics:
         if len(self.regions) == 1:
-            released = self.reading == "released"
-            return BinaryOverlap(IGNORE, self.reading, "zero" if released else "skip")
+            return BinaryOverlap(IGNORE, self.reading)
         return RegionOverlap(dict(self.regions), IGNORE, self.reading)

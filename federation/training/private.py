@@ -19,7 +19,7 @@ from federation.data import TrainingSet
 from federation.samples import see
 from federation.training.inputs import Inputs
 from federation.training.plan import Batch, DivergedError, Training
-from privacy.accounting import GaussianSteps
+from privacy.releases import GaussianSteps
 
 
 class MixingLayerError(Exception):

@@ -159,7 +159,7 @@ def noisy_scores(
 
         def noisy(gradient: torch.Tensor) -> torch.Tensor:
             how = (bound, noise_multiplier, RELEASED_FACTOR)
-            return sanitise(gradient, *how, generator=noise.generator)
+            return sanitise(gradient, *how, noise.generator)
 
         features.register_hook(noisy)
     logits: torch.Tensor = discriminator.layers[-1](features).squeeze(1)

@@ -9,9 +9,12 @@ from N(0, 0.02): 11,383,427 parameters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
+from models.cut import Halved
 from models.entry import NetworkEntry
 
 
@@ -79,7 +82,7 @@ class ResidualBlock(nn.Module):
         return maps + changes
 
 
-class ResNetGenerator(nn.Module):
+class ResNetGenerator(Halved):
     """Images (n, in_channels, h, w) to images (n, outputs, h, w) in [-1, 1]; h and w are multiples
     of 4.
 
@@ -114,17 +117,6 @@ class ResNetGenerator(nn.Module):
             nn.Tanh(),
         )
 
-    def forward_features(self, images: torch.Tensor) -> torch.Tensor:
-        maps: torch.Tensor = self.features(images)
-        return maps
-
-    def forward_head(self, features: torch.Tensor) -> torch.Tensor:
-        outputs: torch.Tensor = self.head(features)
-        return outputs
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.forward_head(self.forward_features(images))
-
 
 def released(in_channels: int, outputs: int, width: int = 64, blocks: int = 9) -> ResNetGenerator:
     """As AsynDGAN's released code trains it: BatchNorm, dropout of half of a block's values, and
@@ -141,17 +133,13 @@ def released(in_channels: int, outputs: int, width: int = 64, blocks: int = 9) -
     return generator
 
 
+def _entry(build: Callable[..., nn.Module], **sizes: int) -> NetworkEntry:
+    return NetworkEntry(lambda c, k, s: build(c, k, **sizes), "images", smallest=8, multiple=4)
+
+
 NETWORKS = {
-    "resnet-generator": NetworkEntry(
-        lambda c, k, s: ResNetGenerator(c, k), "images", smallest=8, multiple=4
-    ),
-    "resnet-generator-narrow": NetworkEntry(
-        lambda c, k, s: ResNetGenerator(c, k, width=16, blocks=3), "images", smallest=8, multiple=4
-    ),
-    "resnet-generator-bn": NetworkEntry(
-        lambda c, k, s: released(c, k), "images", smallest=8, multiple=4
-    ),
-    "resnet-generator-bn-narrow": NetworkEntry(
-        lambda c, k, s: released(c, k, width=16, blocks=3), "images", smallest=8, multiple=4
-    ),
+    "resnet-generator": _entry(ResNetGenerator),
+    "resnet-generator-narrow": _entry(ResNetGenerator, width=16, blocks=3),
+    "resnet-generator-bn": _entry(released),
+    "resnet-generator-bn-narrow": _entry(released, width=16, blocks=3),
 }

@@ -11,8 +11,9 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torchvision.models.resnet import Bottleneck
 
-from models.cut import pooled
+from models.cut import Halved, pooled
 from models.entry import NetworkEntry, Sides
 
 CHANNELS = 8
@@ -22,46 +23,33 @@ POOLED = 4
 of its classifiers."""
 
 
-class Bottleneck(nn.Module):
-    """1 x 1, 3 x 3 (with the stride) and 1 x 1 convolutions, each with BatchNorm, and a shortcut
-    around them.
+def bottleneck(in_channels: int, channels: int, stride: int = 1) -> Bottleneck:
+    """torchvision's block: 1 x 1, 3 x 3 (with the stride) and 1 x 1 convolutions, each with
+    BatchNorm, and a shortcut around them.
 
     The shortcut is a 1 x 1 convolution where the channels change, and leaves pixels out where there
     is a stride.
     """
-
-    def __init__(self, in_channels: int, channels: int, stride: int = 1):
-        super().__init__()
-        self.conv1 = nn.Conv2d(in_channels, channels, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(channels)
-        self.conv2 = nn.Conv2d(channels, channels, 3, stride, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(channels)
-        self.conv3 = nn.Conv2d(channels, 4 * channels, 1, bias=False)
-        self.bn3 = nn.BatchNorm2d(4 * channels)
-        layers: list[nn.Module] = []
-        if in_channels != 4 * channels:
-            layers = [
-                nn.Conv2d(in_channels, 4 * channels, 1, bias=False),
-                nn.BatchNorm2d(4 * channels),
-            ]
-        if stride != 1:
-            layers.append(nn.MaxPool2d(1, stride))
-        self.downsample = nn.Sequential(*layers)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        out = F.relu(self.bn1(self.conv1(x)))
-        out = F.relu(self.bn2(self.conv2(out)))
-        return F.relu(self.bn3(self.conv3(out)) + self.downsample(x))
+    block = Bottleneck(in_channels, channels, stride)
+    layers: list[nn.Module] = []
+    if in_channels != 4 * channels:
+        conv = nn.Conv2d(in_channels, 4 * channels, 1, bias=False)
+        layers = [conv, nn.BatchNorm2d(4 * channels)]
+    if stride != 1:
+        layers.append(nn.MaxPool2d(1, stride))
+    block.downsample = nn.Sequential(*layers)
+    return block
 
 
 def _stage(in_channels: int, channels: int, blocks: int, stride: int = 1) -> nn.Sequential:
-    first, *between = [
-        Bottleneck(before, channels) for before in (in_channels, *[4 * channels] * (blocks - 2))
-    ]
-    return nn.Sequential(first, *between, Bottleneck(4 * channels, channels, stride))
+    before = [in_channels, *[4 * channels] * (blocks - 1)]
+    strides = [*[1] * (blocks - 1), stride]
+    return nn.Sequential(
+        *(bottleneck(b, channels, s) for b, s in zip(before, strides, strict=True))
+    )
 
 
-class TaskonomyResNet50(nn.Module):
+class TaskonomyResNet50(Halved):
     """Images (n, in_channels, h, w) to a map (n, 8, h / 16, w / 16), and to scores (n,
     num_classes).
     """
@@ -87,11 +75,7 @@ class TaskonomyResNet50(nn.Module):
         return F.relu(self.compress_bn(self.compress1(maps)))
 
     def forward_head(self, features: torch.Tensor) -> torch.Tensor:
-        outputs: torch.Tensor = self.head(pooled(features, self.pooled).flatten(1))
-        return outputs
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.forward_head(self.forward_features(images))
+        return super().forward_head(pooled(features, self.pooled).flatten(1))
 
 
 NETWORKS = {"taskonomy-resnet50": NetworkEntry(TaskonomyResNet50)}

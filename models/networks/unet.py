@@ -1,23 +1,26 @@
 """U-Nets of two 3 x 3 convolutions a level (Ronneberger et al. 2015), padded, so that maps have the
 sides of the image.
 
-`unet-64-bn` has 64 to 1,024 channels and activates before it normalises: the U-Net of AsynDGAN
-(Chang et al. 2020) and, for BraTS2018, of FedIOD; 31,043,521 parameters for three channels and one
-map; `unet-16-bn` is it with 16 to 256 channels. `unet-32-in` has 32 to 512 channels and
-InstanceNorm: fastMRI's (Zbontar et al. 2018), with which FL-MRCM reconstructs; 7,756,097 parameters
-for one channel and one map; `unet-32-in-nonlocal` has FedAD's residual non-local block at its last
-level, which has no parameters, and `unet-8-in` and `unet-8-in-nonlocal` a quarter of the channels.
-MONAI's U-Nets are others (`models/networks/segmentation.py`).
+- `unet-64-bn` (64 to 1,024 channels) activates before it normalises: the U-Net of AsynDGAN (Chang
+  et al. 2020) and, for BraTS2018, of FedIOD; `unet-16-bn` is it with a quarter of the channels.
+- `unet-32-in` (32 to 512 channels) has InstanceNorm: fastMRI's (Zbontar et al. 2018), with which
+  FL-MRCM reconstructs; `-nonlocal` has FedAD's residual non-local block at its last level, and
+  `unet-8-in` a quarter of the channels.
+- `unet` and `segresnet` are MONAI's, for images and, as `-3d`, for volumes: the U-Net with residual
+  units (Kerfoot et al. 2018) and SegResNet (Myronenko 2018) with the blocks of NVFlare's BraTS18
+  job and no reconstruction branch; `half` has half of its filters. `unet-narrow` is a U-Net for
+  reduced profiles, one convolution a level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import nn
 
-from models.entry import NetworkEntry
+from models.entry import NetworkEntry, Sides, monai_networks
 
 LEVELS = 5
 LARGEST = 6.0
@@ -133,14 +136,12 @@ def enlarged_normalised(before: int, after: int) -> nn.Module:
     )
 
 
-def unet_64_bn(in_channels: int, outputs: int) -> UNet:
-    """AsynDGAN's, with max-pooling and half of the last level left out in training."""
-    return UNet(in_channels, outputs, 64, activated_first, enlarged, nn.MaxPool2d(2), dropout=0.5)
-
-
-def unet_16_bn(in_channels: int, outputs: int) -> UNet:
-    """The same with a quarter of the channels, for reduced profiles."""
-    return UNet(in_channels, outputs, 16, activated_first, enlarged, nn.MaxPool2d(2), dropout=0.5)
+def unet_bn(in_channels: int, outputs: int, width: int) -> UNet:
+    """AsynDGAN's, with max-pooling and half of the last level left out in training; its own width
+    is 64.
+    """
+    layers = (activated_first, enlarged, nn.MaxPool2d(2))
+    return UNet(in_channels, outputs, width, *layers, dropout=0.5)
 
 
 def unet_in(in_channels: int, outputs: int, width: int, bottom: nn.Module | None = None) -> UNet:
@@ -158,11 +159,65 @@ def _in(width: int, bottom: Callable[[], nn.Module] | None = None) -> NetworkEnt
     )
 
 
+def _bn(width: int) -> NetworkEntry:
+    return NetworkEntry(lambda c, k, s: unet_bn(c, k, width), "maps", smallest=16, multiple=16)
+
+
+def monai_unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: int) -> NetworkEntry:
+    """MONAI's UNet of `dims` sides: `channels` from the first level to the last, halved between
+    them; PReLU and InstanceNorm, MONAI's defaults.
+    """
+
+    def build(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
+        model: nn.Module = monai_networks().UNet(
+            dims,
+            in_channels,
+            outputs,
+            channels,
+            strides=(2,) * (len(channels) - 1),
+            num_res_units=residual_units,
+        )
+        return model
+
+    shortest = 2 ** (len(channels) - 1)  # leaves one pixel, and InstanceNorm needs two
+    return NetworkEntry(build, "maps", dims, smallest=2 * shortest, multiple=shortest)
+
+
+def segresnet(dims: Literal[2, 3], filters: int, dropout: float | None = None) -> NetworkEntry:
+    """MONAI's SegResNet of `dims` sides, with `filters` channels after its first convolution, of
+    which training drops a share of `dropout`.
+    """
+
+    def build(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
+        model: nn.Module = monai_networks().SegResNet(
+            spatial_dims=dims,
+            init_filters=filters,
+            in_channels=in_channels,
+            out_channels=outputs,
+            blocks_down=(1, 2, 2, 4),
+            blocks_up=(1, 1, 1),
+            dropout_prob=dropout,
+        )
+        return model
+
+    return NetworkEntry(build, "maps", dims, smallest=8, multiple=8)
+
+
 NETWORKS = {
-    "unet-64-bn": NetworkEntry(lambda c, k, s: unet_64_bn(c, k), "maps", smallest=16, multiple=16),
-    "unet-16-bn": NetworkEntry(lambda c, k, s: unet_16_bn(c, k), "maps", smallest=16, multiple=16),
+    "unet-64-bn": _bn(64),
+    "unet-16-bn": _bn(16),
     "unet-32-in": _in(32),
     "unet-32-in-nonlocal": _in(32, NonLocal),
     "unet-8-in": _in(8),
     "unet-8-in-nonlocal": _in(8, NonLocal),
+    "unet": monai_unet(2, (16, 32, 64, 128, 256), residual_units=2),
+    "unet-3d": monai_unet(3, (16, 32, 64, 128, 256), residual_units=2),
+    "unet-narrow": monai_unet(2, (8, 16, 32), residual_units=0),
+    "unet-narrow-3d": monai_unet(3, (8, 16, 32), residual_units=0),
+    "segresnet": segresnet(2, 16),
+    "segresnet-half": segresnet(2, 8),
+    "segresnet-3d": segresnet(3, 16),
+    "segresnet-half-3d": segresnet(3, 8),
+    "segresnet-dropout-3d": segresnet(3, 16, dropout=0.2),
+    "segresnet-half-dropout-3d": segresnet(3, 8, dropout=0.2),
 }

@@ -1,1 +1,1 @@
-"""Attacks on what clients share, one file each."""
+"""Attacks on what clients share."""

@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from results.names import check_known
+
 Shares = Literal["gradient", "update"]
 BatchNorm = Literal["train", "eval"]
 
@@ -34,7 +36,8 @@ class ThreatModel:
     """`gradient` of the mean cross entropy (federated SGD), or `update`: the change of the weights
     by local training (federated averaging)."""
     batch_size: int = 1
-    """Images per local step. 1 in the experiments of DLG and iDLG that this suite repeats."""
+    """The client's images, all of which every local step sees. 1 in the experiments of DLG and iDLG
+    that this suite repeats."""
     local_steps: int = 1
     """Steps of plain SGD behind an update; 1 for a gradient."""
     local_lr: float = 1e-4
@@ -44,33 +47,17 @@ class ThreatModel:
     """Batch normalisation by running statistics (`eval`), which stay as they are, or by the batch's
     own (`train`). All else, such as dropout, is always in evaluation mode. `eval` in Inverting
     Gradients' released code."""
-    local_images: int | None = None
-    """Images that the client has; steps take consecutive batches of them and start over at the end.
-    None: one batch, which every step sees."""
 
     def __post_init__(self) -> None:
-        if self.shares not in get_args(Shares) or self.batch_norm not in get_args(BatchNorm):
-            raise ValueError(
-                f"shares is one of {get_args(Shares)} and batch_norm one of {get_args(BatchNorm)}:"
-                f" {self}"
-            )
+        check_known(self, shares=get_args(Shares), batch_norm=get_args(BatchNorm))
         if self.batch_size < 1 or self.local_steps < 1 or not self.local_lr > 0:
             raise ValueError(
                 f"batch_size and local_steps must be at least 1 and local_lr positive: {self}"
-            )
-        if self.images % self.batch_size or self.images > self.batch_size * self.local_steps:
-            raise ValueError(
-                f"local_images must be whole batches, and no more than the local steps see: {self}"
             )
         if self.shares == "gradient" and self.local_steps > 1:
             raise ValueError(
                 f"a shared gradient is of one step; several steps make an update: {self}"
             )
-
-    @property
-    def images(self) -> int:
-        """Number of private images behind what is shared, and of dummy images of an attack."""
-        return self.batch_size if self.local_images is None else self.local_images
 
 
 @contextmanager
@@ -93,8 +80,8 @@ def share(
     threat: ThreatModel,
     create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
-    """What a client sends that holds `images` (n, c, h, w) with n = `threat.images`: a tensor per
-    parameter, in their order.
+    """What a client sends that holds `images` (n, c, h, w), n being the threat model's batch size:
+    a tensor per parameter, in their order.
 
     `labels` are classes (n,) or probabilities (n, classes). A gradient is that of the mean cross
     entropy; an update is the weights after SGD minus those before, summed up step by step, so that
@@ -105,37 +92,35 @@ def share(
 
     Raises ValueError for another number of images or labels.
     """
-    if len(images) != threat.images or len(labels) != threat.images:
+    if len(images) != threat.batch_size or len(labels) != threat.batch_size:
         raise ValueError(
             f"{len(images)} images and {len(labels)} labels, where the threat model has"
-            f" {threat.images} of each"
+            f" {threat.batch_size} of each"
         )
     start = {name: weight.detach().requires_grad_() for name, weight in model.named_parameters()}
     buffers = {name: buffer.detach().clone() for name, buffer in model.named_buffers()}
 
-    def gradient(weights: dict[str, Tensor], step: int) -> tuple[Tensor, ...]:
-        first = step * threat.batch_size % threat.images
-        batch = slice(first, first + threat.batch_size)
-        loss = F.cross_entropy(
-            functional_call(model, {**weights, **buffers}, (images[batch],)), labels[batch]
-        )
+    def gradient(weights: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        # By slices a gradient is contiguous, as L-BFGS needs it, where channels come last too.
+        scores = functional_call(model, {**weights, **buffers}, (images[:],))
+        loss = F.cross_entropy(scores, labels[:])
         return torch.autograd.grad(
             loss, tuple(weights.values()), create_graph=create_graph, materialize_grads=True
         )
 
     with _evaluating(model, threat.batch_norm):
-        gradients = gradient(start, 0)
+        gradients = gradient(start)
         if threat.shares == "gradient":
             return gradients
         change = [-threat.local_lr * g for g in gradients]
-        for step in range(1, threat.local_steps):
+        for _ in range(1, threat.local_steps):
             weights = {
                 name: weight + moved
                 for (name, weight), moved in zip(start.items(), change, strict=True)
             }
             change = [
                 moved - threat.local_lr * g
-                for moved, g in zip(change, gradient(weights, step), strict=True)
+                for moved, g in zip(change, gradient(weights), strict=True)
             ]
     return tuple(change if create_graph else (moved.detach() for moved in change))
 

@@ -9,8 +9,8 @@ from baselines.fl_mrcm import FLMRCM, POOLED, Aligner, alignment_loss, domain_lo
 from federation.channel import encoded_size
 from federation.snapshots import Snapshots
 from methods.fedavg import FedAvg
+from models.cut import Latent
 from models.entry import ModelError
-from models.latent import Latent
 from tests.federation.tiny import make_dense_federation, make_reconstruction_federation
 from tests.methods.shards import same_bits, samples_of
 

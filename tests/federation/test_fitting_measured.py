@@ -8,7 +8,7 @@ import torch
 from federation.data import LabelledSet
 from federation.fitting import fit
 from federation.method import Method
-from models.networks.cnn import CNN
+from models.networks.small import CNN
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 

@@ -32,9 +32,6 @@ def test_psnr_by_hand():
     images = torch.zeros(2, 1, 2, 2)
     truth = torch.tensor([[[[0.1, 0.1], [0.1, 0.1]]], [[[1.0, 0.0], [0.0, 0.0]]]])
     torch.testing.assert_close(psnr(images, truth), torch.tensor([20.0, 10 * math.log10(4)]))
-    torch.testing.assert_close(
-        psnr(images, truth, data_range=10), torch.tensor([40.0, 20 + 10 * math.log10(4)])
-    )
 
 
 def test_psnr_of_equal_images_is_infinite_and_of_infinite_ones_the_worst():
@@ -42,19 +39,6 @@ def test_psnr_of_equal_images_is_infinite_and_of_infinite_ones_the_worst():
     worst = truth.clone()
     worst[1, 0, 0, 0] = math.inf
     assert psnr(worst, truth).tolist() == [math.inf, -math.inf]
-
-
-@settings(deadline=None)
-@given(st.floats(1e-3, 1e3), st.integers(0, 9))
-def test_psnr_does_not_depend_on_the_unit(unit, seed):
-    a, b = photographs(2, seed=seed), photographs(2, seed=seed + 1)
-    torch.testing.assert_close(psnr(unit * a, unit * b, data_range=unit), psnr(a, b))
-
-
-def test_ssim_of_equal_images_is_one():
-    torch.testing.assert_close(
-        ssim(photographs(), photographs()), torch.ones(3, dtype=torch.float64)
-    )
 
 
 def test_ssim_of_flat_images_by_hand():
@@ -65,12 +49,6 @@ def test_ssim_of_flat_images_by_hand():
         torch.full((1, 2, 12, 12), 0.8, dtype=torch.float64),
     )
     assert ssim(dark, bright).item() == pytest.approx(0.3201 / 0.6801, rel=1e-9)
-
-
-def test_ssim_of_a_negative_is_negative():
-    board = (torch.arange(16)[:, None] + torch.arange(16)) % 2
-    image = board.double().view(1, 1, 16, 16)
-    assert ssim(image, 1 - image).item() < -0.9
 
 
 def test_scikit_image_gives_the_same():
@@ -91,11 +69,11 @@ def test_ssim_is_symmetric_at_most_one_and_per_image(height, width, channels, se
     torch.testing.assert_close(both, ssim(b, a))
     torch.testing.assert_close(both, torch.cat([ssim(a[:1], b[:1]), ssim(a[1:], b[1:])]))
     assert (both < 1).all()
-    torch.testing.assert_close(ssim(255 * a, 255 * b, data_range=255), both)
+    torch.testing.assert_close(ssim(a, a), torch.ones_like(both))
 
 
 def test_images_smaller_than_the_window_are_refused():
-    with pytest.raises(ValueError, match="11 x 11 pixels, more than images of 8 x 16 have"):
+    with pytest.raises(ValueError, match=r"11 x 11 pixels, more than images \(8, 16\) have"):
         ssim(torch.zeros(1, 1, 8, 16), torch.zeros(1, 1, 8, 16))
 
 

@@ -1,5 +1,5 @@
-"""Dice, sensitivity, specificity and HD95 of binary masks: by hand on drawn ones, by each rule for
-empty ones, and equal to MONAI's, torchmetrics' and a plain computation on random ones.
+"""Counts of pixels, what is computed of them, and HD95: by hand on drawn masks, where they are
+empty, and equal to MONAI's, torchmetrics' and a plain computation on random ones.
 """
 
 import math
@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from monai.metrics import DiceMetric
 from scipy import ndimage
+from torchmetrics.classification import MulticlassJaccardIndex
 from torchmetrics.functional.classification import binary_recall, binary_specificity
 
-from metrics.masks import counts, dice, hd95, sensitivity, specificity
-from metrics.segmentation import confusions
-
-SHARES = (dice, sensitivity, specificity)
+from metrics.masks import confusions, counts, dice, hd95, mean_iou, shares
 
 
 def drawn(*pictures):
@@ -42,39 +40,31 @@ TRUTH = drawn(".... .### .###")
 
 def test_shares_of_a_drawn_mask():
     # 5 pixels in neither, 2 in the prediction alone, 4 in the truth alone, 2 in both.
-    counted = counts(drawn(".##. .##. ...."), drawn(".... .### .###"))
+    counted = counts(PREDICTED, TRUTH)
     assert counted.tolist() == [[[4, 2], [4, 2]]]
-    assert dice(counted).tolist() == [2 * 2 / (4 + 6)]
-    assert sensitivity(counted).tolist() == [2 / 6]
-    assert specificity(counted).tolist() == [4 / 6]
-
-
-def test_pixels_without_a_label_do_not_count():
-    counted = counts(PREDICTED, TRUTH, labelled=drawn("#### #### ...."))
-    assert counted.tolist() == [[[3, 2], [1, 2]]]
+    found = {name: values.tolist() for name, values in shares(counted).items()}
+    assert found == {"dice": [2 * 2 / (4 + 6)], "sensitivity": [2 / 6], "specificity": [4 / 6]}
 
 
 EMPTY, FULL, SOME = drawn(".. .."), drawn("## ##"), drawn("#. ..")
 
 
 @pytest.mark.parametrize(
-    ("share", "predicted", "truth", "skip", "zero", "one"),
+    ("predicted", "truth", "printed"),
     [
-        (dice, EMPTY, EMPTY, math.nan, 0, 1),
-        (dice, SOME, EMPTY, 0, 0, 0),
-        (dice, EMPTY, SOME, 0, 0, 0),
-        (sensitivity, EMPTY, EMPTY, math.nan, 0, 1),
-        (sensitivity, SOME, EMPTY, math.nan, 0, 0),
-        (sensitivity, EMPTY, SOME, 0, 0, 0),
-        (specificity, FULL, FULL, math.nan, 0, 1),
-        (specificity, SOME, FULL, math.nan, 0, 0),
-        (specificity, EMPTY, EMPTY, 1, 1, 1),
+        (EMPTY, EMPTY, (math.nan, math.nan, 1)),
+        (SOME, EMPTY, (0, math.nan, 3 / 4)),
+        (EMPTY, SOME, (0, 0, 1)),
+        (FULL, FULL, (1, 1, math.nan)),
+        (SOME, FULL, (2 / 5, 1 / 4, math.nan)),
     ],
 )
-def test_of_empty_and_full_masks_the_rule_decides(share, predicted, truth, skip, zero, one):
+def test_of_empty_and_full_masks_the_released_code_makes_zeros(predicted, truth, printed):
     counted = counts(predicted, truth)
-    values = [share(counted, rule).item() for rule in ("skip", "zero", "one")]
-    assert values == pytest.approx([skip, zero, one], nan_ok=True)
+    found = [share.item() for share in shares(counted).values()]
+    assert found == pytest.approx(printed, nan_ok=True)
+    released = [share.item() for share in shares(counted, "released").values()]
+    assert released == pytest.approx([0 if math.isnan(value) else value for value in printed])
 
 
 @settings(deadline=None, max_examples=25)
@@ -87,10 +77,11 @@ def test_shares_are_those_of_monai_and_torchmetrics(seed, share, volumes):
     monais = DiceMetric(include_background=True, reduction="none", ignore_empty=False)
     monais(predicted[:, None].float(), truth[:, None].float())
     near = {"atol": 1e-6, "rtol": 0}
-    torch.testing.assert_close(dice(counted, "one"), monais.aggregate()[:, 0].double(), **near)
-    for ours, theirs in ((sensitivity, binary_recall), (specificity, binary_specificity)):
+    found = shares(counted)["dice"].nan_to_num(1.0)
+    torch.testing.assert_close(found, monais.aggregate()[:, 0].double(), **near)
+    for name, theirs in (("sensitivity", binary_recall), ("specificity", binary_specificity)):
         expected = theirs(predicted.long(), truth.long(), multidim_average="samplewise")
-        torch.testing.assert_close(ours(counted, "zero"), expected.double(), **near)
+        torch.testing.assert_close(shares(counted, "released")[name], expected.double(), **near)
 
 
 def test_the_larger_quantile_of_both_directions_and_the_quantile_of_both_pooled():
@@ -123,28 +114,18 @@ def test_the_edge_of_the_image_is_contour_in_print_and_not_in_the_released_code(
 
 
 @pytest.mark.parametrize(
-    ("predicted", "truth", "skip", "zero", "one"),
+    ("predicted", "truth", "printed"),
     [
-        (EMPTY, EMPTY, math.nan, math.sqrt(8), 0),
-        (SOME, EMPTY, math.sqrt(8), math.sqrt(8), math.sqrt(8)),
-        (EMPTY, SOME, math.sqrt(8), math.sqrt(8), math.sqrt(8)),
-        (SOME, SOME, 0, 0, 0),
+        (EMPTY, EMPTY, math.nan),
+        (SOME, EMPTY, math.sqrt(8)),
+        (EMPTY, SOME, math.sqrt(8)),
+        (SOME, SOME, 0),
     ],
 )
-def test_hd95_of_one_empty_mask_is_the_diagonal_and_of_two_by_rule(
-    predicted, truth, skip, zero, one
-):
-    rules = ("skip", "zero", "one")
-    values = [hd95(predicted, truth, empty=rule).item() for rule in rules]
-    assert values == pytest.approx([skip, zero, one], nan_ok=True)
-    released = [hd95(predicted, truth, "released", rule).item() for rule in rules]
-    assert released == pytest.approx([math.nan if skip != 0 else 0] * 3, nan_ok=True)
-
-
-def test_the_diagonal_of_a_brats_volume():
-    predicted, truth = torch.zeros(2, 1, 240, 240, 155, dtype=torch.bool)
-    predicted[0, 100, 100, 100] = True
-    assert hd95(predicted, truth).item() == pytest.approx(373.1287, abs=1e-4)
+def test_hd95_of_one_empty_mask_is_the_diagonal_and_of_two_undefined(predicted, truth, printed):
+    assert hd95(predicted, truth).item() == pytest.approx(printed, nan_ok=True)
+    released = hd95(predicted, truth, "released").item()
+    assert math.isnan(released) == (printed != 0)
 
 
 def plain_hd95(predicted, truth, reading):
@@ -186,9 +167,64 @@ def test_other_shapes_and_types_are_refused(measure):
         measure(SOME, SOME.long())
 
 
-def test_other_readings_and_rules_are_refused():
-    with pytest.raises(ValueError, match="no reading 'printed'"):
-        hd95(SOME, SOME, "printed")
-    for share in SHARES:
-        with pytest.raises(ValueError, match="no rule 'paper'"):
-            share(counts(SOME, SOME), "paper")
+# -- of several classes --
+
+CLASSES = torch.tensor([[[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 255]]])
+FOUND = torch.tensor([[[0, 0, 1, 1], [0, 1, 1, 0], [0, 0, 2, 2]]])
+
+
+def iou(predicted, target, classes):
+    return mean_iou(confusions(predicted, target, classes, 255).sum(dim=0))
+
+
+def test_pixels_are_counted_by_target_and_prediction_in_each_sample_and_in_volumes():
+    # Of seven pixels of class 0 five are right, one is taken for 1 and one for 2; of four of class
+    # 1 one is taken for 0.
+    both = confusions(torch.cat([FOUND, CLASSES % 255]), torch.cat([CLASSES, CLASSES]), 3, 255)
+    assert both.tolist() == [
+        [[5, 1, 1], [1, 3, 0], [0, 0, 0]],
+        [[7, 0, 0], [0, 4, 0], [0, 0, 0]],
+    ]
+    assert torch.equal(confusions(FOUND[None], CLASSES[None], 3, 255), both[:1])
+
+
+def test_mean_iou_of_a_drawn_mask():
+    # Class 0: 5 of 8; class 1: 3 of 5; class 2 is predicted once and never right: 0 of 1.
+    assert iou(FOUND, CLASSES, 3) == pytest.approx((5 / 8 + 3 / 5 + 0) / 3)
+
+
+def test_dice_of_a_drawn_mask_is_without_background_and_without_classes_that_are_not_there():
+    # Class 1: twice the three found of four that are there and four predicted; 2 is not there.
+    assert dice(confusions(FOUND, CLASSES, 3, 255)).tolist() == [2 * 3 / (4 + 4)]
+    nothing = torch.zeros(1, 2, 2, dtype=torch.long)
+    assert dice(confusions(nothing + 1, nothing, 3, 255)).isnan().all()
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(2, 7), st.integers(0, 10**6))
+def test_mean_iou_is_torchmetrics_and_dice_is_monais(classes, seed):
+    rng = torch.Generator().manual_seed(seed)
+    predicted, target = (torch.randint(0, classes, (3, 5, 6), generator=rng) for _ in range(2))
+    monais = DiceMetric(include_background=False, reduction="none")
+    monais(*(torch.nn.functional.one_hot(x, classes).movedim(-1, 1) for x in (predicted, target)))
+    torch.testing.assert_close(
+        dice(confusions(predicted, target, classes, 255)),
+        monais.aggregate().nanmean(dim=1).double(),
+        equal_nan=True,
+        atol=1e-6,
+        rtol=0,
+    )
+    target[torch.rand(3, 5, 6, generator=rng) < 0.1] = 255
+    theirs = MulticlassJaccardIndex(classes, average="macro", ignore_index=255)(predicted, target)
+    assert iou(predicted, target, classes) == pytest.approx(float(theirs), abs=1e-6)
+
+
+def test_unlabelled_images_and_wrong_classes_and_shapes_are_refused():
+    with pytest.raises(ValueError, match="of no labelled pixels is undefined"):
+        iou(torch.zeros(1, 2, 2, dtype=torch.long), torch.full((1, 2, 2), 255), 3)
+    with pytest.raises(ValueError, match="outside of 0 to 1"):
+        iou(FOUND, CLASSES, 2)
+    with pytest.raises(ValueError, match="outside of 0 to 2"):
+        iou(FOUND - 1, CLASSES, 3)
+    with pytest.raises(ValueError, match="of one shape"):
+        iou(FOUND[:, :2], CLASSES, 3)

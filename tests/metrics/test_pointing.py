@@ -42,10 +42,3 @@ def test_of_equal_positions_the_first_counts_and_an_empty_map_points_nowhere():
     assert pointing_hits(maps, everywhere).tolist() == [True, False]
     assert pointing_hits(maps[:1], places(0, 0, (2, 2))).tolist() == [True]
     assert pointing_hits(maps[:1], places(1, 1, (2, 2))).tolist() == [False]
-
-
-def test_every_map_is_judged_by_its_own_places():
-    maps = torch.eye(2).repeat(2, 1, 1)
-    there = torch.cat([places(0, 0, (2, 2)), places(0, 1, (2, 2))])
-    assert pointing_hits(maps, there).tolist() == [True, False]
-    assert pointing_hits(maps[:0], there[:0]).shape == (0,)

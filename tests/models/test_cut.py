@@ -10,11 +10,15 @@ from models.catalogue import build, feature_shape, networks
 from models.cut import (
     Encoder,
     FixedEncoder,
+    Latent,
     Translator,
+    bottom_of,
     decoder_parameters,
     encode,
+    flat_pooled,
     load_encoder,
     pooled,
+    when_passed,
 )
 from models.entry import ModelError
 
@@ -44,12 +48,6 @@ def test_outputs_are_the_decoders_of_the_encoders_map(name):
         assert features.ndim == 4
         assert features.shape == (2, *feature_shape(name, 1, 16))
         assert model.forward_head(features).shape == model(torch.empty(2, 1, 16, 16)).shape
-
-
-@pytest.mark.parametrize("name", [*SMALL, "cnn-small+dense", "resnet-generator-narrow"])
-def test_encoder_and_decoder_compute_what_the_network_does(name):
-    model = build(name, 3, 5, 8).eval()
-    assert torch.equal(model(images()), model.forward_head(encode(model, images())))
 
 
 @pytest.mark.parametrize("name", [*NETWORKS, "resnet10-slim+dense", "resnet-generator"])
@@ -110,22 +108,9 @@ def test_a_fixed_encoder_is_the_same_to_the_bit_after_training(name):
 def test_a_fixed_encoder_offers_the_decoders_parameters_alone():
     model = build("cnn-small", 3, 4, 8)
     fixed = FixedEncoder(model)
-    assert [id(p) for p in fixed.parameters()] == [
-        id(p) for p in decoder_parameters(model).values()
-    ]
-    assert [name for name, _ in fixed.named_parameters()] == [
-        f"model.{name}" for name in decoder_parameters(model)
-    ]
-    assert [
-        name for name, _ in nn.ModuleList([fixed]).named_parameters("x")
-    ]  # as a part of something larger, all are seen
-
-
-def test_a_fixed_encoder_evaluates_as_the_network_does():
-    model = build("wrn-10-1", 3, 4, 8).eval()
-    fixed = FixedEncoder(model)
-    assert not fixed.training
-    assert torch.equal(fixed(images()), model(images()))
+    decoder = {f"model.{name}": p for name, p in decoder_parameters(model).items()}
+    assert [name for name, _ in fixed.named_parameters()] == [*decoder]
+    assert all(a is b for a, b in zip(fixed.parameters(), decoder.values(), strict=True))
 
 
 def test_dropout_of_the_decoder_stays_on_in_training():
@@ -150,41 +135,15 @@ def test_dropout_of_the_decoder_stays_on_in_training():
     assert (model.noise.training, model.drop.training) == (False, True)
 
 
-@pytest.mark.parametrize("name", [*SMALL, "resnet8-narrow+dense"])
-def test_the_map_has_a_gradient_with_respect_to_every_image(name):
-    model = build(name, 3, 4, 16).eval()
-    inputs = images(side=16).requires_grad_()
-    (gradient,) = torch.autograd.grad(encode(model, inputs).sum(), inputs)
-    assert gradient.shape == inputs.shape
-    assert gradient.isfinite().all()
-    assert (gradient.abs().amax(dim=(1, 2, 3)) > 0).all()
-
-
-@pytest.mark.parametrize("student", PAPER)
-@pytest.mark.parametrize("teacher", PAPER)
+@pytest.mark.parametrize(("student", "teacher"), [*zip(PAPER, PAPER[1:] + PAPER[:1], strict=True)])
 def test_a_translated_map_has_the_shape_of_the_teachers(student, teacher):
     from_shape, to_shape = feature_shape(student, 3, 32), feature_shape(teacher, 3, 32)
+    side = min(from_shape[1:], to_shape[1:])
     with torch.device("meta"):
         translated = Translator(from_shape[0], to_shape[0])(torch.empty(2, *from_shape))
         assert translated.shape == (2, to_shape[0], *from_shape[1:])
-        side = min(from_shape[1:], to_shape[1:])
-        assert (
-            pooled(translated, side).shape
-            == pooled(torch.empty(2, *to_shape), side).shape
-            == (2, to_shape[0], *side)
-        )
-
-
-def test_a_translator_is_three_convolutions_of_1_x_1():
-    translator = Translator(3, 5)
-    convolutions = [module for module in translator.modules() if isinstance(module, nn.Conv2d)]
-    assert [tuple(conv.weight.shape) for conv in convolutions] == [
-        (3, 3, 1, 1),
-        (5, 3, 1, 1),
-        (5, 5, 1, 1),
-    ]
-    # weights of the convolutions, and a scale and a shift for each of their channels
-    assert sum(p.numel() for p in translator.parameters()) == 9 + 15 + 25 + 2 * (3 + 5 + 5)
+        shapes = {pooled(maps, side).shape for maps in (translated, torch.empty(2, *to_shape))}
+    assert shapes == {(2, to_shape[0], *side)}
 
 
 def test_a_translator_by_hand():
@@ -202,11 +161,7 @@ def test_a_larger_map_is_averaged():
     large = torch.arange(16.0).view(1, 1, 4, 4)
     assert pooled(large, (2, 2)).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
     assert pooled(large, (4, 2)).shape == (1, 1, 4, 2)
-
-
-def test_a_map_of_the_right_sides_is_returned_as_it_is():
-    features = torch.zeros(1, 3, 2, 2)
-    assert pooled(features, (2, 2)) is features
+    assert pooled(large, (4, 4)) is large
 
 
 @pytest.mark.parametrize(
@@ -245,10 +200,44 @@ def test_a_network_whose_levels_are_joined_says_that_it_is_not_cut(name, use):
         use(model)
 
 
-def test_no_shape_is_known_of_a_map_that_there_is_not():
-    with pytest.raises(ModelError, match="a UNet is not cut into encoder and decoder"):
-        feature_shape("unet", 3, 32)
+# -- the lowest map of a U-Net --
 
 
-def test_the_map_of_an_image_of_two_sides():
-    assert feature_shape("wrn-16-2", 3, (32, 48)) == (128, 8, 12)
+def unet(name="unet-8-in"):
+    torch.manual_seed(0)
+    return build(name, 1, 1, 64).eval()
+
+
+def test_maps_are_pooled_by_quarters_and_flat_without_what_is_left_over():
+    maps = torch.arange(32.0).view(1, 2, 4, 4)
+    # Rows 0 1 2 3 / 4 5 6 7 / ...: a quarter's mean is that of its corners, (0 + 1 + 4 + 5) / 4.
+    quarters = [2.5, 4.5, 10.5, 12.5]
+    assert flat_pooled(maps, 2).tolist() == [[*quarters, *(16 + value for value in quarters)]]
+    maps = torch.arange(20.0).view(1, 1, 4, 5)
+    assert flat_pooled(maps, 2).tolist() == [[3.0, 5.0, 13.0, 15.0]]
+
+
+@pytest.mark.parametrize("name", ["unet-8-in", "unet-8-in-nonlocal"])
+def test_the_latent_is_what_enters_the_bottom(name):
+    model, seen = unet(name), []
+    inputs = images(2, channels=1, side=64)
+    handle = when_passed(model, seen.append)
+    model(inputs)
+    handle.remove()
+    [lowest] = seen
+    assert lowest.shape == (2, 8 * 16, 4, 4)
+    assert torch.equal(Latent(model, 2)(inputs), flat_pooled(lowest, 2))
+    assert len(seen) == 1
+    assert not bottom_of(model)._forward_pre_hooks
+
+
+def test_gradients_of_the_latent_reach_the_encoder_alone():
+    model = unet()
+    Latent(model, 2)(images(2, channels=1, side=64)).square().sum().backward()
+    assert model.down[0][0][0].weight.grad.abs().sum() > 0
+    assert model.head.weight.grad is None
+
+
+def test_a_network_without_a_lowest_map_is_refused():
+    with pytest.raises(ModelError, match=r"no lowest map in the middle.*use a U-Net such as unet"):
+        bottom_of(build("cnn-small", 1, 3, 8))

@@ -4,9 +4,8 @@ enlarged.
 
 import pytest
 import torch
-from torch import nn
 
-from models.generative import Generator, PairDiscriminator, PatchDiscriminator, isola_discriminator
+from models.generative import Generator, PairDiscriminator, PatchDiscriminator
 
 
 def parameters(model):
@@ -25,12 +24,6 @@ def test_the_generator_has_the_published_number_of_parameters():
         assert parameters(Generator(latent=256)) == 4_581_955
 
 
-def test_the_generators_parameters_by_hand():
-    # 5 x 64 + 64 of the projection to 16 maps of 2 x 2; 32 of its BatchNorm; 16 x 8 x 9 + 16; 8 x 4
-    # x 9 + 8; 4 x 1 x 9 + 1.
-    assert parameters(made(channels=1)) == 384 + 32 + (1152 + 16) + (288 + 8) + 37
-
-
 def test_the_discriminator_has_the_published_number_of_parameters():
     with torch.device("meta"):
         assert parameters(PatchDiscriminator()) == 531_328
@@ -39,15 +32,14 @@ def test_the_discriminator_has_the_published_number_of_parameters():
         assert parameters(PatchDiscriminator(width=8)) == 392 + 2048 + 32 + 16
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("size", [4, 8, 16, 32])
+@pytest.mark.parametrize(("size", "channels"), [(4, 3), (32, 1)])
 def test_images_have_the_size_asked_for_and_lie_between_0_and_1(size, channels):
     images = made(image_size=size, channels=channels)(50 * torch.randn(6, 5))
     assert images.shape == (6, channels, size, size)
     assert 0 <= images.min() < images.max() <= 1
 
 
-@pytest.mark.parametrize("size", [2, 7, 9, 30])
+@pytest.mark.parametrize("size", [2, 30])
 def test_a_size_that_is_no_multiple_of_4_is_refused(size):
     with pytest.raises(ValueError, match=f"multiple of 4 pixels, not {size}"):
         Generator(image_size=size)
@@ -68,28 +60,8 @@ def test_the_second_enlargement_may_be_bilinear_with_the_same_weights():
     assert not torch.allclose(images[1], images[2])
 
 
-def test_enlarging_by_nearest_repeats_pixels_up_to_the_last_convolutions():
-    network = made(channels=1).eval()
-    for layer in network.layers:
-        if isinstance(
-            layer, nn.Conv2d
-        ):  # each pixel by itself: only the middle of a 3 x 3 window counts
-            with torch.no_grad():
-                layer.weight[:, :, [0, 0, 0, 1, 1, 2, 2, 2], [0, 1, 2, 0, 2, 0, 1, 2]] = 0
-    images = network(torch.randn(2, 5))
-    blocks = images.unfold(2, 4, 4).unfold(3, 4, 4).flatten(4)
-    assert torch.equal(blocks, blocks[..., :1].expand_as(blocks))
-    assert len(blocks[..., 0].unique()) == 8
-
-
-@pytest.mark.parametrize(("size", "patches"), [(8, 2), (16, 4), (32, 8)])
-def test_the_discriminator_has_one_logit_per_patch(size, patches):
-    assert PatchDiscriminator(width=4)(torch.rand(3, 3, size, size)).shape == (3, patches, patches)
-    assert PatchDiscriminator(channels=1, width=4)(torch.rand(1, 1, size, size)).shape == (
-        1,
-        patches,
-        patches,
-    )
+def test_the_discriminator_has_one_logit_per_patch():
+    assert PatchDiscriminator(width=4)(torch.rand(3, 3, 8, 32)).shape == (3, 2, 8)
 
 
 def test_a_patch_is_judged_by_the_pixels_near_it():
@@ -107,14 +79,14 @@ def test_a_patch_is_judged_by_the_pixels_near_it():
 def test_the_discriminator_of_pix2pix_scores_patches_of_70_pixels():
     # Strides 2, 2, 2, 1, 1 of 4 x 4 pixels: one score sees 4, 7, 16, 34 and at last 70 pixels.
     with torch.device("meta"):
-        model = isola_discriminator(3)
-        assert model(torch.empty(2, 3, 224, 256))[-1].shape == (2, 1, 26, 30)
+        model = PairDiscriminator(2, 1, (224, 256))
+        assert model(torch.empty(2, 3, 224, 256)).shape == (2, 26, 30)
         # 4 x 4 convolutions, a bias in the first and the last, BatchNorm between them
         layers = [(3, 64, 64), (64, 128, 256), (128, 256, 512), (256, 512, 1024), (512, 1, 1)]
         assert parameters(model) == sum(16 * before * after + b for before, after, b in layers)
-    scores = isola_discriminator(1).eval()
+    critic = PairDiscriminator(1, 0, (128, 128)).eval()
     image = torch.rand(1, 1, 128, 128, requires_grad=True)
-    (gradient,) = torch.autograd.grad(scores(image)[-1][0, 0, 7, 7], image)
+    (gradient,) = torch.autograd.grad(critic(image)[0, 7, 7], image)
     seen = gradient[0, 0].nonzero()
     assert (seen.max(dim=0).values - seen.min(dim=0).values + 1).tolist() == [70, 70]
 

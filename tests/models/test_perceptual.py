@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torchvision.models.vgg import cfgs, make_layers
 
-from models import perceptual
 from models.perceptual import FeatureNetwork, feature_network, perceptual_distance
+from models.weight_files import WeightFile
 from results.files import DataError
 
 
@@ -31,7 +31,7 @@ def test_the_maps_are_those_of_torchvisions_vgg16_before_its_poolings(monkeypatc
     theirs = make_layers(cfgs["D"]).eval()
     state = {f"features.{name}": tensor for name, tensor in theirs.state_dict().items()}
     state["classifier.0.bias"] = torch.zeros(1)
-    monkeypatch.setattr(perceptual, "read_weights", lambda path, expected: state)
+    monkeypatch.setattr(WeightFile, "read", lambda file: state)
     images = torch.rand(2, 3, 32, 24)
     normalised = (images - torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)) / torch.tensor(
         [0.229, 0.224, 0.225]

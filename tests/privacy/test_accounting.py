@@ -9,11 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dp_accounting import (
-    GaussianDpEvent,
-    NeighboringRelation,
-    PoissonSampledDpEvent,
-)
+from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
@@ -23,8 +19,7 @@ from privacy.accounting import Accountant, BudgetExhaustedError, calibrate, epsi
 from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, RenyiCurve
 
 REFERENCE = GaussianSteps(noise_multiplier=10, sample_rate=1 / 20, steps=32_000)
-FLAT = RenyiCurve("flat", (0.1,) * len(ORDERS))
-RELEASES = [GaussianSteps(2.0, 0.1, 5), LaplaceSteps(3.0, 7), FLAT]
+FLAT = RenyiCurve((0.1,) * len(ORDERS))
 
 
 @pytest.mark.parametrize(
@@ -97,16 +92,6 @@ def test_the_orders_are_fine_enough_for_much_and_for_little_noise(part):
     assert best - 1e-9 <= epsilon([part], delta) <= 1.005 * best
 
 
-@pytest.mark.parametrize("accountant", ["rdp", "prv"])
-def test_no_warning_of_a_library_reaches_the_user(accountant):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert (
-            epsilon([GaussianSteps(5.0, 1.0, 10), GaussianSteps(10.0, 0.05, 100)], 1e-5, accountant)
-            > 0
-        )
-
-
 noises = st.floats(0.5, 50.0)
 rates = st.sampled_from([0.001, 0.05, 0.3, 0.7, 1.0])
 steps = st.integers(1, 10_000)
@@ -115,7 +100,7 @@ deltas = st.floats(1e-8, 1e-2)
 
 @settings(max_examples=10, deadline=None)
 @given(noises, rates, steps, deltas, st.floats(1.0, 4.0), st.integers(0, 10_000))
-def test_less_noise_more_steps_and_a_smaller_delta_never_cost_less(
+def test_less_noise_more_steps_a_smaller_delta_and_a_higher_rate_never_cost_less(
     noise, rate, count, delta, factor, more
 ):
     cost = epsilon([GaussianSteps(noise, rate, count)], delta)
@@ -123,15 +108,7 @@ def test_less_noise_more_steps_and_a_smaller_delta_never_cost_less(
     assert epsilon([GaussianSteps(noise / factor, rate, count)], delta) >= cost - slack
     assert epsilon([GaussianSteps(noise, rate, count + more)], delta) >= cost - slack
     assert epsilon([GaussianSteps(noise, rate, count)], delta / factor) >= cost - slack
-
-
-@settings(max_examples=10, deadline=None)
-@given(noises, rates, rates, steps, deltas)
-def test_a_higher_rate_never_costs_less(noise, first, second, count, delta):
-    low, high = (
-        epsilon([GaussianSteps(noise, rate, count)], delta) for rate in sorted((first, second))
-    )
-    assert high >= low - 1e-9 - 1e-6 * low
+    assert epsilon([GaussianSteps(noise, min(1.0, 2 * rate), count)], delta) >= cost - slack
 
 
 @settings(max_examples=50, deadline=None)
@@ -149,25 +126,6 @@ def test_laplace_steps_cost_more_the_less_noise_and_never_more_than_their_pure_e
 
 
 @pytest.mark.parametrize(
-    "parts",
-    [
-        [(4.0, 0.1, 200), (2.0, 0.1, 200), (1.0, 0.1, 200)],
-        [(2.0, 0.1, 50), (2.0, 0.1, 200), (2.0, 0.1, 800)],
-        [(2.0, 0.02, 200), (2.0, 0.1, 200), (2.0, 0.5, 200)],
-    ],
-    ids=["less noise", "more steps", "a higher rate"],
-)
-def test_privacy_is_spent_faster_under_prv_by(parts):
-    low, middle, high = (epsilon([GaussianSteps(*part)], 1e-5, "prv") for part in parts)
-    assert 0 < low < middle < high
-
-
-def test_steps_released_in_two_parts_cost_as_much_as_in_one():
-    half = GaussianSteps(10, 1 / 20, 16_000)
-    assert epsilon([half, half], 1e-5) == pytest.approx(epsilon([REFERENCE], 1e-5), rel=1e-9)
-
-
-@pytest.mark.parametrize(
     "other",
     [GaussianSteps(5, 0.1, 100), LaplaceSteps(20.0, 100), FLAT],
     ids=["gaussian", "laplace", "curve"],
@@ -178,12 +136,8 @@ def test_what_else_is_released_adds_to_the_cost(other):
     )
 
 
-@pytest.mark.parametrize("accountant", ["rdp", "prv"])
-def test_nothing_released_costs_nothing(accountant):
-    assert epsilon([], 1e-5, accountant) == 0.0
-
-
-def test_an_epsilon_is_never_negative():
+def test_nothing_costs_nothing_and_an_epsilon_is_never_negative():
+    assert epsilon([], 1e-5) == epsilon([], 1e-5, "prv") == 0.0
     assert epsilon([GaussianSteps(1e6, 1.0, 1)], 0.01) == 0.0
 
 
@@ -211,16 +165,7 @@ def test_calibration_finds_the_noise_that_was_paid_for(target, rate, count):
     assert epsilon([GaussianSteps(noise / 1.0011, rate, count)], 1e-5) > target
 
 
-def test_calibration_leaves_room_for_what_the_noise_does_not_cover():
-    noise = calibrate(
-        lambda scale: [LaplaceSteps(scale, 10), GaussianSteps(10.0, 1.0, 4)], 2.0, 1e-5
-    )
-    assert epsilon([LaplaceSteps(noise, 10), GaussianSteps(10.0, 1.0, 4)], 1e-5) == pytest.approx(
-        2.0, rel=0.005
-    )
-
-
-@pytest.mark.parametrize("target", [10.0, 1e3, 1e4])
+@pytest.mark.parametrize("target", [10.0, 1e4])
 def test_calibration_shares_a_budget_of_any_size_with_what_was_calibrated_before(target):
     before = GaussianSteps(
         calibrate(lambda noise: [GaussianSteps(noise, 0.05, 5000)], target / 2, 1e-5), 0.05, 5000
@@ -229,22 +174,22 @@ def test_calibration_shares_a_budget_of_any_size_with_what_was_calibrated_before
     assert 0.99 * target < epsilon([before, GaussianSteps(noise, 1.0, 300)], 1e-5) <= target
 
 
-def test_a_target_that_the_rest_already_passes_is_refused_with_advice():
-    with pytest.raises(ValueError, match=r"no noise meets the target epsilon 1 .*raise the target"):
-        calibrate(
-            lambda noise: [GaussianSteps(noise, 1.0, 1), GaussianSteps(1.0, 1.0, 1)], 1.0, 1e-5
-        )
+@pytest.mark.parametrize(
+    ("target", "beside", "message"),
+    [
+        (1.0, [GaussianSteps(1.0, 1.0, 1)], r"no noise meets the target .*raise the target"),
+        (math.inf, [], "must be positive and finite"),
+        (0.0, [], "must be positive and finite"),
+    ],
+)
+def test_an_impossible_target_is_refused(target, beside, message):
+    with pytest.raises(ValueError, match=message):
+        calibrate(lambda noise: [GaussianSteps(noise, 1.0, 1), *beside], target, 1e-5)
 
 
 def test_a_target_that_needs_no_noise_is_refused():
     with pytest.raises(ValueError, match="every noise meets the target"):
         calibrate(lambda noise: [GaussianSteps(10.0, 1.0, 1)], 5.0, 1e-5)
-
-
-@pytest.mark.parametrize("target", [0, -1, math.inf, math.nan])
-def test_an_impossible_target_is_refused(target):
-    with pytest.raises(ValueError, match="must be positive and finite"):
-        calibrate(lambda noise: [GaussianSteps(noise, 1.0, 1)], target, 1e-5)
 
 
 STEP = GaussianSteps(2.0, 1.0, 1)
@@ -284,29 +229,12 @@ def test_what_would_pass_the_budget_is_refused_and_not_booked(accountant):
     ledger.spend(0, STEP)
 
 
-def test_several_releases_are_booked_together_or_not_at_all():
-    ledger = Accountant(5.0, 1e-5)
-    with pytest.raises(BudgetExhaustedError):
-        ledger.spend(0, STEP, replace(STEP, steps=1000))
-    assert ledger.releases(0) == ()
-    assert ledger.epsilon() == 0.0
-
-
 def test_a_budget_is_met_to_its_last_digit():
     budget = epsilon([replace(STEP, steps=7)], 1e-5)
     ledger = Accountant(budget, 1e-5)
     for _ in range(7):
         ledger.spend(0, STEP)
     assert not ledger.affords(0, STEP)
-
-
-def test_a_whole_plan_may_be_booked_at_once():
-    once, single = Accountant(10.0, 1e-5), Accountant(10.0, 1e-5)
-    once.spend(0, replace(STEP, steps=5))
-    for _ in range(5):
-        single.spend(0, STEP)
-    assert once.releases(0) == single.releases(0) == (replace(STEP, steps=5),)
-    assert once.epsilon() == single.epsilon()
 
 
 def test_the_run_has_spent_what_the_party_that_spent_most_has():
@@ -318,31 +246,8 @@ def test_the_run_has_spent_what_the_party_that_spent_most_has():
     assert ledger.epsilon(3) == 0.0
 
 
-def test_an_endless_budget_only_reads():
-    ledger = Accountant(math.inf, 1e-5)
-    ledger.spend(0, GaussianSteps(0.1, 1.0, 1000))
-    assert ledger.epsilon() > 1000
-    assert ledger.to_json()["budget"] is None
-
-
-def test_releases_of_one_mechanism_are_one_entry_whatever_came_between():
-    ledger = Accountant(math.inf, 1e-5)
-    for _ in range(3):
-        ledger.spend(0, STEP, LaplaceSteps(5.0, 2), FLAT)
-    ledger.spend(0, GaussianSteps(2.0, 0.5, 1), LaplaceSteps(6.0, 1), replace(FLAT, label="other"))
-    assert ledger.releases(0) == (
-        replace(STEP, steps=3),
-        LaplaceSteps(5.0, 6),
-        RenyiCurve("flat", (0.1 + 0.1 + 0.1,) * len(ORDERS)),
-        GaussianSteps(2.0, 0.5, 1),
-        LaplaceSteps(6.0, 1),
-        replace(FLAT, label="other"),
-    )
-
-
-@pytest.mark.parametrize("accountant", ["rdp", "prv"])
-def test_an_interrupted_ledger_goes_on_as_if_it_had_not_been(accountant):
-    whole, first, second = (Accountant(10.0, 1e-5, accountant) for _ in range(3))
+def test_an_interrupted_ledger_goes_on_as_if_it_had_not_been():
+    whole, first, second = (Accountant(10.0, 1e-5) for _ in range(3))
     for _ in range(3):
         whole.spend(4, STEP)
         first.spend(4, STEP)
@@ -351,13 +256,6 @@ def test_an_interrupted_ledger_goes_on_as_if_it_had_not_been(accountant):
         while ledger.affords(4, STEP):
             ledger.spend(4, STEP)
     assert second.to_json() == whole.to_json()
-
-
-def test_a_ledger_of_all_kinds_survives_its_state():
-    first, second = Accountant(math.inf, 1e-5), Accountant(math.inf, 1e-5)
-    first.spend(0, *RELEASES)
-    second.load_state_dict(json.loads(json.dumps(first.state_dict(), allow_nan=False)))
-    assert second.releases(0) == tuple(RELEASES)
 
 
 def test_a_record_names_the_conventions_and_the_releases_that_cost_most():
@@ -369,31 +267,29 @@ def test_a_record_names_the_conventions_and_the_releases_that_cost_most():
         {"kind": "gaussian", "noise_multiplier": 2.0, "sample_rate": 1.0, "steps": 2}
     ]
     assert record.pop("epsilon") == epsilon([replace(STEP, steps=2)], 1e-5)
-    assert (record["budget"], record["delta"], record["accountant"], record["parties"]) == (
-        10.0,
-        1e-5,
-        "rdp",
-        2,
-    )
-    assert record["adjacency"] == "add or remove one record"
-    assert record["sampling"] == "none"
-    assert record["composition"] == "adaptive, Rényi divergences added at each order"
-
-
-def test_a_record_says_poisson_where_records_were_sampled():
-    ledger = Accountant(10.0, 1e-5)
-    ledger.spend(0, replace(STEP, sample_rate=0.1))
+    del record["releases"]
+    assert record == {
+        "budget": 10.0,
+        "delta": 1e-5,
+        "accountant": "rdp",
+        "adjacency": "add or remove one record",
+        "sampling": "none",
+        "composition": "adaptive, Rényi divergences added at each order",
+        "parties": 2,
+    }
+    ledger.spend(1, replace(STEP, sample_rate=0.1))
     assert ledger.to_json()["sampling"] == "Poisson"
 
 
-@pytest.mark.parametrize("budget", [0, -1, math.nan])
-def test_an_impossible_budget_is_refused(budget):
-    with pytest.raises(ValueError, match="budget must be a positive epsilon"):
-        Accountant(budget, 1e-5)
-
-
-def test_an_impossible_ledger_is_refused_when_it_is_opened():
-    with pytest.raises(ValueError, match="unknown accountant"):
-        Accountant(1.0, 1e-5, "gdp")
-    with pytest.raises(ValueError, match="delta must lie in"):
-        Accountant(1.0, 0)
+@pytest.mark.parametrize(
+    ("opened", "message"),
+    [
+        ((0, 1e-5), "budget must be a positive epsilon"),
+        ((math.nan, 1e-5), "budget must be a positive epsilon"),
+        ((1.0, 1e-5, "gdp"), "unknown accountant"),
+        ((1.0, 0), "delta must lie in"),
+    ],
+)
+def test_an_impossible_ledger_is_refused_when_it_is_opened(opened, message):
+    with pytest.raises(ValueError, match=message):
+        Accountant(*opened)

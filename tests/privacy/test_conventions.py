@@ -12,40 +12,25 @@ from privacy.accounting import epsilon
 from privacy.conventions import readings, replaced_epsilon
 from privacy.releases import GaussianSteps
 
-EPOCHS = (1, 50, 100, 200, 300, 500)
-AUTODP = {
-    1e-3: (1.020, 4.058, 5.243, 7.031, 8.820, 10.124),
-    1e-5: (1.429, 5.593, 7.348, 9.334, 11.123, 14.700),
-}
+AUTODP = [
+    *[(1e-3, 1, 1.020), (1e-3, 100, 5.243), (1e-3, 500, 10.124)],
+    *[(1e-5, 1, 1.429), (1e-5, 100, 7.348), (1e-5, 500, 14.700)],
+]
 """What autodp 0.2.3.1 says of noise multiplier 10 and sample rate 1/20 after 64 compositions per
 epoch."""
 
 
-@pytest.mark.parametrize(
-    ("delta", "epochs", "expected"),
-    [
-        (delta, epochs, value)
-        for delta, values in AUTODP.items()
-        for epochs, value in zip(EPOCHS, values, strict=True)
-    ],
-)
+@pytest.mark.parametrize(("delta", "epochs", "expected"), AUTODP)
 def test_the_general_bound_is_that_of_the_accountant_of_fediods_release(delta, epochs, expected):
-    assert replaced_epsilon(
-        GaussianSteps(10, 1 / 20, 64 * epochs), delta, tight=False
-    ) == pytest.approx(expected, abs=6e-4)
+    mechanism = GaussianSteps(10, 1 / 20, 64 * epochs)
+    found = replaced_epsilon(mechanism, delta, tight=False)
+    assert found == pytest.approx(expected, abs=6e-4)
 
 
 def test_the_general_bound_gives_gs_wgans_epsilon():
     assert replaced_epsilon(
         GaussianSteps(1.07, 1 / 1000, 20_000 * 32), 1e-5, tight=False
     ) == pytest.approx(9.993, abs=6e-4)
-
-
-@pytest.mark.parametrize(("delta", "expected"), [(1e-3, 7.34), (1e-5, 9.56)])
-def test_the_tight_bound_gives_the_epsilon_known_of_it(delta, expected):
-    assert (
-        round(replaced_epsilon(GaussianSteps(10, 1 / 20, 32_000), delta, tight=True), 2) == expected
-    )
 
 
 @pytest.mark.parametrize(
@@ -75,11 +60,6 @@ def test_one_order_of_the_general_bound_by_hand():
     assert replaced_epsilon(GaussianSteps(noise, rate, steps), delta, tight=False) == pytest.approx(
         by_hand
     )
-
-
-def test_all_records_in_every_step_are_the_gaussian_mechanism():
-    best = min(100 * order / 32 + math.log(1e5) / (order - 1) for order in range(2, 500))
-    assert replaced_epsilon(GaussianSteps(4.0, 1.0, 100), 1e-5, tight=False) == pytest.approx(best)
 
 
 @pytest.mark.parametrize(

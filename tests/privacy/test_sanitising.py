@@ -47,46 +47,27 @@ def test_half_precision_is_clipped_though_it_cannot_hold_the_squares():
     assert clipped.tolist() == [[1.0, 1.0, 1.0, 1.0]]
 
 
-def test_without_noise_sanitising_is_clipping():
-    gradients = torch.randn(5, 3, 2, 2, generator=seeded())
-    assert torch.equal(sanitise(gradients, 0.5, 0.0, generator=seeded()), clip(gradients, 0.5))
+def noisy(gradients, norm, seed=0, noise=1.5):
+    return sanitise(gradients, norm, noise, 2.0, seeded(seed))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "deviation"), [((), 1.5 * 2.0 * 0.2), ((0.1,), 1.5 * 0.1 * 0.2)]
-)
-def test_the_noise_has_the_stated_deviation_on_every_value(arguments, deviation):
-    noise = sanitise(torch.zeros(100, 3, 16, 16), 0.2, 1.5, *arguments, generator=seeded())
+def test_the_noise_has_the_stated_deviation_on_every_value():
+    noise, deviation = noisy(torch.zeros(100, 3, 16, 16), 0.2), 1.5 * 2.0 * 0.2
     assert noise.std().item() == pytest.approx(deviation, rel=0.02)
     assert noise.mean().item() == pytest.approx(0.0, abs=0.02 * deviation)
 
 
-def test_the_noise_does_not_depend_on_the_gradients():
+def test_what_is_noisy_is_clipped_and_the_noise_does_not_depend_on_it():
     gradients = torch.randn(4, 6, generator=seeded(3))
-    apart = sanitise(gradients, 1.0, 1.0, generator=seeded()) - sanitise(
-        torch.zeros(4, 6), 1.0, 1.0, generator=seeded()
-    )
+    apart = noisy(gradients, 1.0) - noisy(torch.zeros(4, 6), 1.0)
     torch.testing.assert_close(apart, clip(gradients, 1.0), atol=1e-6, rtol=0)
+    torch.testing.assert_close(noisy(gradients, 1.0, noise=0.0), clip(gradients, 1.0))
 
 
 def test_the_same_generator_gives_the_same_noise():
-    first, second, third = (
-        sanitise(torch.zeros(2, 3), 1.0, 1.0, generator=seeded(seed)) for seed in (1, 1, 2)
-    )
+    first, second, third = (noisy(torch.zeros(2, 3), 1.0, seed) for seed in (1, 1, 2))
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
-
-
-@pytest.mark.parametrize("norm", [0, -1.0, math.nan])
-def test_a_clipping_norm_that_is_not_positive_is_refused(norm):
-    with pytest.raises(ValueError, match="the clipping norm must be positive"):
-        sanitise(torch.ones(1, 2), norm, 1.0, generator=seeded())
-
-
-@pytest.mark.parametrize("arguments", [(-1.0,), (math.nan,), (1.0, -2.0)])
-def test_negative_noise_is_refused(arguments):
-    with pytest.raises(ValueError, match="cannot be"):
-        sanitise(torch.ones(1, 2), 1.0, *arguments, generator=seeded())
 
 
 def test_every_image_is_one_composition():

@@ -3,7 +3,6 @@ the generations differ.
 """
 
 import math
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -12,8 +11,7 @@ from scipy import stats
 
 from privacy.sparse_vector import (
     GENERATIONS,
-    Budgets,
-    Scales,
+    Parts,
     SparseVector,
     answers,
     declared,
@@ -39,40 +37,22 @@ def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-@pytest.mark.parametrize(("share", "entries", "m"), [(0.9, 10, 9), (0.4, 7, 3), (1.0, 5, 5)])
-def test_the_number_of_uploads_is_the_share_rounded_up(share, entries, m):
-    assert uploads(replace(HALF, share=share), entries) == m
-
-
 BY_HAND = {
     # eps2 = 1 (2 * 4 * 1)^(2/3); 1/1, 2 * 4 * 1/4, 4 * 1/0.5.
-    "paper": (Budgets(1.0, 4.0, 0.5), Scales(1.0, 2.0, 8.0)),
+    "paper": (Parts(1.0, 4.0, 0.5), Parts(1.0, 2.0, 8.0)),
     # eps2 = 1 (2 * 4)^(2/3), 4 answers of 0.5; 2/1, 4 * 4/4, 2/0.5.
-    "released": (Budgets(1.0, 4.0, 2.0), Scales(2.0, 4.0, 4.0)),
+    "released": (Parts(1.0, 4.0, 2.0), Parts(2.0, 4.0, 4.0)),
     # 1 is split as 1 : 4, 4 answers of 0.5; 1/0.2, 2 * 4/0.8, 2/0.5.
-    "revised": (Budgets(0.2, 0.8, 2.0), Scales(5.0, 10.0, 4.0)),
+    "revised": (Parts(0.2, 0.8, 2.0), Parts(5.0, 10.0, 4.0)),
 }
-
-
-def close(found, expected):
-    return vars(found) == pytest.approx(vars(expected))
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_budgets_and_scales_by_hand(generation):
     settings = replace(HALF, generation=generation)
     budgets, noise = BY_HAND[generation]
-    assert close(declared(settings, 8), budgets)
-    assert close(scales(settings, 8), noise)
-
-
-def test_eps2_of_the_paper_alone_depends_on_the_clipping_bound():
-    # (2 * 4 / 8)^(2/3) = 1.
-    paper, released = (
-        declared(replace(HALF, gamma=1 / 8, generation=generation), 8).queries
-        for generation in ("paper", "released")
-    )
-    assert (paper, released) == pytest.approx((1.0, 4.0))
+    assert declared(settings, 8) == pytest.approx(budgets)
+    assert scales(settings, 8) == pytest.approx(noise)
 
 
 def test_the_shipped_settings_cost_what_the_page_on_privacy_says():
@@ -81,7 +61,7 @@ def test_the_shipped_settings_cost_what_the_page_on_privacy_says():
     said = {name: declared(replace(table, generation=name), 4_702_227) for name in GENERATIONS}
     assert uploads(table, 4_702_227) == 4_232_005
     assert [round(said[name].queries, 2) for name in GENERATIONS] == [89.48, 41_532.12, 1.0]
-    assert [round(said[name].total) for name in GENERATIONS] == [91, 4_273_538, 4_232_006]
+    assert [round(sum(said[name])) for name in GENERATIONS] == [91, 4_273_538, 4_232_006]
     noise = {name: scales(replace(table, generation=name), 4_702_227) for name in GENERATIONS}
     assert [round(noise[name].queries / 1e-4) for name in GENERATIONS] == [94_593, 408, 8_464_214]
     assert [round(noise[name].answers / 1e-4) for name in GENERATIONS] == [4_232_005, 2, 2]
@@ -98,17 +78,6 @@ def test_without_noise_exactly_what_reaches_the_threshold_is_uploaded_and_clippe
     assert values.tolist() == [0.5, -0.2, -0.6, 0.1, 0.6]
 
 
-def test_without_noise_a_share_of_what_reaches_the_threshold_is_drawn():
-    settings = replace(SILENT, share=3 / 8, generation="paper")
-    found = Counter()
-    for seed in range(200):
-        chosen, _ = sanitise(UPDATE, settings, generator=seeded(seed))
-        assert chosen.sum() == 3
-        assert not (chosen & ~ABOVE).any()
-        found.update(chosen.nonzero().flatten().tolist())
-    assert min(found[i] for i in ABOVE.nonzero().flatten().tolist()) > 80  # of 120 on average
-
-
 @pytest.mark.parametrize("generation", ["released", "revised"])
 def test_the_code_draws_with_replacement_so_that_fewer_entries_cross(generation):
     settings = replace(SILENT, share=1.0, tau=0.0, generation=generation)
@@ -120,15 +89,6 @@ def test_the_code_draws_with_replacement_so_that_fewer_entries_cross(generation)
     assert sanitise(UPDATE.repeat(50), replace(settings, generation="paper"), generator=seeded())[
         0
     ].all()
-
-
-def test_nothing_is_uploaded_where_nothing_reaches_the_threshold():
-    for generation in GENERATIONS:
-        chosen, values = sanitise(
-            UPDATE, replace(SILENT, tau=2.0, generation=generation), generator=seeded()
-        )
-        assert not chosen.any()
-        assert values.shape == (0,)
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -209,15 +169,6 @@ def test_a_seeded_vector_step_by_step(generation):
     released = answers(UPDATE, laplace(UPDATE, noise.answers, generator), settings)
     assert chosen.nonzero().flatten().tolist() == sorted(expected.tolist())
     assert torch.equal(values, released[chosen])
-
-
-def test_the_same_generator_gives_the_same_upload_and_another_does_not():
-    update = torch.randn(500, generator=seeded(1))
-    first, again, other = (sanitise(update, HALF, generator=seeded(s)) for s in (1, 1, 2))
-    assert torch.equal(first[0], again[0])
-    assert torch.equal(first[1], again[1])
-    assert first[1].dtype == torch.float32
-    assert not torch.equal(first[0], other[0])
 
 
 # -- what crosses --

@@ -21,7 +21,7 @@ from methods.fediod import FedIOD
 from methods.fediod.losses import discriminator_loss
 from methods.fediod.parties import generate, make_nodes, make_server
 from models.generative import PatchDiscriminator
-from privacy.attacks.by_name import double
+from privacy.attacks.gradients import double
 from privacy.attacks.outputs import trained_weights
 
 TABLE = "fediod/table1"

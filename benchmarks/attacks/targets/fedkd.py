@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
+from torch.func import functional_call
 
 from benchmarks.attacks.answers import Inquiry, Observed
 from federation.client import Client
 from federation.federation import Federation
 from federation.training.inputs import unit_range
-from privacy.attacks.by_name import double
-from privacy.attacks.outputs import logits_after
-from privacy.attacks.threat import ThreatModel
+from privacy.attacks.gradients import double
+from privacy.attacks.outputs import trained_weights
 
 TABLE = "fediod/table1"
 COLUMN = {"dataset": "cifar10", "alpha": "1"}
@@ -20,21 +20,14 @@ def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observe
     """The client's logits (m, classes) for the public images, as FedKD's one-shot mode sends
     them.
     """
-    probes = federation.normalise(unit_range(federation.public.images))
+    probes = federation.normalise(unit_range(federation.public.images)).double()
     logits = federation.public_outputs(federation.local_models()[client.index])
     sent = federation.channel.up(client.index, "logits", {"logits": logits})["logits"]
-    return _observed(
-        double(federation.networks.initial(client.network)).eval(),
-        probes.double(),
-        inquiry.threat,
-        sent,
-    )
-
-
-def _observed(model: nn.Module, probes: Tensor, threat: ThreatModel, sent: Tensor) -> Observed:
+    model = double(federation.networks.initial(client.network)).eval()
     base = model(probes).detach()
 
     def answer(images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-        return (logits_after(model, images, labels, threat, probes) - base,)
+        weights = trained_weights(model, images, labels, inquiry.threat)
+        return (functional_call(model, weights, (probes,)) - base,)
 
     return Observed((sent.double() - base,), answer)

@@ -115,11 +115,11 @@ def _forget_libraries():
 
 
 def test_the_code_of_a_cell_covers_networks():
-    assert {"models.networks.cnn", "models.networks.resnet"} <= set(
+    assert {"models.networks.small", "models.networks.unet"} <= set(
         folder_modules("models.networks")
     )
     assert source_digest("benchmarks.running.execute") != source_digest(
-        "benchmarks.running.execute", "models.networks.cnn"
+        "benchmarks.running.execute", "models.networks.small"
     )
 
 

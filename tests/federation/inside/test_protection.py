@@ -160,9 +160,9 @@ def test_private_training_is_eager_and_client_by_client():
     [
         ({"mechanism": "hope"}, "unknown mechanism 'hope'"),
         ({"epsilon": 0.0}, "epsilon must be above 0"),
-        ({"delta": 1.0}, "delta between 0 and 1"),
-        ({"clip_norm": 0.0}, "must be positive"),
-        ({"votes_share": 1.0}, "votes_share lies between"),
+        ({"delta": 1.5}, "delta is a number above 0, at most 1"),
+        ({"clip_norm": 0.0}, "clip_norm is a number above 0"),
+        ({"votes_share": 0.0}, "votes_share is a number above 0"),
         (
             {"mechanism": "pate", "votes": "laplace", "accountant": "prv"},
             "composes Gaussian noise only",

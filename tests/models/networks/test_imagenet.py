@@ -1,82 +1,18 @@
-"""ImageNet networks: the stem for small images, and weights that are checked before they are
-used.
-"""
+"""Networks from timm: strides, poolings and heads for small images, and ImageNet weights."""
 
-import os
+import copy
+import itertools
 
 import pytest
 import timm
 import torch
 from torch import nn
 
-from datasets.source import DataError
+from models.catalogue import build
 from models.networks import imagenet
-from models.networks.imagenet import (
-    densenet121,
-    load_imagenet,
-    read_weights,
-    resnet18,
-    resnet34,
-    weight_path,
-)
+from models.networks.imagenet import DepthwiseConv2d, load_imagenet, poolings_that_fit
 from models.weight_files import WeightFile
-from results.files import file_digest
-
-URL = "https://example.invalid/w.pth"
-
-
-def weight_file(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(content, path)
-    return WeightFile(path.name, URL, file_digest(path)[:8])
-
-
-def test_absent_weights_are_refused_naming_file_and_address(tmp_path):
-    with pytest.raises(DataError, match=rf"w\.pth is absent\. Download {URL}"):
-        read_weights(tmp_path / "w.pth", WeightFile("w.pth", URL, "00000000"))
-
-
-def test_damaged_weights_are_refused_before_they_are_read(tmp_path):
-    expected = weight_file(tmp_path / "w.pth", {"a": torch.ones(2)})
-    raw = bytearray((tmp_path / "w.pth").read_bytes())
-    raw[len(raw) // 2] ^= 1
-    (tmp_path / "w.pth").write_bytes(raw)
-    with pytest.raises(
-        DataError, match=rf"does not begin with {expected.sha256_head}\. Download it again"
-    ):
-        read_weights(tmp_path / "w.pth", expected)
-
-
-def test_whole_weights_are_read(tmp_path):
-    expected = weight_file(tmp_path / "w.pth", {"a": torch.ones(2)})
-    assert torch.equal(read_weights(tmp_path / "w.pth", expected)["a"], torch.ones(2))
-
-
-class RunsACommand:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (os.mkdir, (self.path,))
-
-
-def test_weights_with_code_in_them_are_refused_and_the_code_not_run(tmp_path):
-    expected = weight_file(tmp_path / "w.pth", {"a": RunsACommand(str(tmp_path / "executed"))})
-    with pytest.raises(DataError, match=r"w\.pth"):
-        read_weights(tmp_path / "w.pth", expected)
-    assert not (tmp_path / "executed").exists()
-
-
-def test_a_file_with_the_right_digest_that_holds_no_weights_is_refused(tmp_path):
-    path = tmp_path / "w.pth"
-    path.write_bytes(b"<html>not found</html>")
-    with pytest.raises(DataError, match=r"w\.pth"):
-        read_weights(path, WeightFile("w.pth", URL, file_digest(path)[:8]))
-
-
-def test_weights_are_looked_for_in_the_data_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-    assert weight_path("resnet18") == tmp_path / "weights" / "resnet18-f37072fd.pth"
+from results.files import DataError, file_digest
 
 
 @pytest.fixture
@@ -85,8 +21,11 @@ def install(tmp_path, monkeypatch):
 
     def put(network, state):
         monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-        expected = weight_file(tmp_path / "weights" / imagenet.IMAGENET[network].name, state)
-        monkeypatch.setitem(imagenet.IMAGENET, network, expected)
+        path = imagenet.IMAGENET[network].path
+        path.parent.mkdir(exist_ok=True)
+        torch.save(state, path)
+        file = WeightFile(path.name, "https://example.invalid", file_digest(path)[:8])
+        monkeypatch.setitem(imagenet.IMAGENET, network, file)
 
     return put
 
@@ -98,50 +37,27 @@ def official():
     return timm.create_model("resnet18").state_dict()
 
 
-def test_everything_but_the_head_is_loaded(install, official):
+@pytest.mark.parametrize("classes", [10, 1000])
+def test_everything_but_the_head_is_loaded(install, official, classes):
     install("resnet18", official)
-    model = resnet18(3, 10, (32, 32))
+    model = build("resnet18", 3, classes, 32)
     head = model.fc.weight.clone()
     load_imagenet(model, "resnet18")
     loaded = model.state_dict()
-    assert all(
-        torch.equal(loaded[name], value)
-        for name, value in official.items()
-        if not name.startswith("fc.")
-    )
+    own = [name for name in official if not name.startswith("fc.")]
+    assert all(torch.equal(loaded[name], official[name]) for name in own)
     assert torch.equal(model.fc.weight, head)
-
-
-def test_the_head_stays_random_even_with_as_many_classes_as_imagenet(install, official):
-    install("resnet18", official)
-    model = resnet18(3, 1000, (32, 32))
-    head = model.fc.weight.clone()
-    load_imagenet(model, "resnet18")
-    assert torch.equal(model.fc.weight, head)
-
-
-def test_a_grey_stem_holds_the_sum_over_colours(install, official):
-    install("resnet18", official)
-    model = resnet18(1, 10, (28, 28))
-    load_imagenet(model, "resnet18")
-    expected = (
-        official["conv1.weight"][:, 0:1]
-        + official["conv1.weight"][:, 1:2]
-        + official["conv1.weight"][:, 2:3]
-    )
-    torch.testing.assert_close(model.conv1.weight.detach(), expected)
 
 
 def test_a_grey_image_gives_what_three_equal_channels_would(install, official):
     install("resnet18", official)
-    grey, colour = resnet18(1, 10, (28, 28)).eval(), resnet18(3, 10, (28, 28)).eval()
+    grey, colour = (build("resnet18", channels, 10, 28).eval() for channels in (1, 3))
     load_imagenet(grey, "resnet18")
     load_imagenet(colour, "resnet18")
     image = torch.rand(1, 1, 28, 28)
     with torch.no_grad():
-        torch.testing.assert_close(
-            grey.forward_features(image), colour.forward_features(image.expand(1, 3, 28, 28))
-        )
+        same = colour.forward_features(image.expand(1, 3, 28, 28))
+        torch.testing.assert_close(grey.forward_features(image), same)
 
 
 def test_densenet_weights_load_under_torchvisions_old_names(install):
@@ -153,40 +69,94 @@ def test_densenet_weights_load_under_torchvisions_old_names(install):
     }
     assert set(old) != set(state)
     install("densenet121", old)
-    model = densenet121(3, 10, (32, 32))
+    model = build("densenet121", 3, 10, 32)
     load_imagenet(model, "densenet121")
     name = "features.denseblock1.denselayer1.conv1.weight"
     assert torch.equal(model.state_dict()[name], state[name])
 
 
 def test_weights_of_another_network_are_refused(install, official):
-    install(
-        "resnet18",
-        {name: value for name, value in official.items() if not name.startswith("layer3.")},
-    )
+    install("resnet18", {n: t for n, t in official.items() if not n.startswith("layer3.")})
     with pytest.raises(DataError, match=r"do not fit resnet18: layer3\.0\.conv1\.weight"):
-        load_imagenet(resnet18(3, 10, (32, 32)), "resnet18")
+        load_imagenet(build("resnet18", 3, 10, 32), "resnet18")
 
 
 @pytest.mark.parametrize(
-    ("side", "stride", "map_side"), [(32, 1, 4), (63, 1, 8), (64, 2, 2), (224, 2, 7)]
+    ("network", "side", "shape"),
+    [
+        # without stride or pooling in the stem below 64 pixels
+        *[
+            (n, *case)
+            for n in ("resnet18", "resnet34")
+            for case in ((63, (512, 8)), (64, (512, 2)))
+        ],
+        ("densenet121", 32, (1024, 4)),
+        ("densenet121", 224, (1024, 7)),
+        # halved two times less
+        *[("mobilenetv2", side, (1280, left)) for side, left in ((8, 1), (32, 4), (64, 2))],
+        *[("mobilenetv2-slim", side, (128, left)) for side, left in ((8, 1), (32, 4), (64, 2))],
+        # pooled as long as two pixels are left
+        *[("vgg19", side, (512, left)) for side, left in ((8, 2), (28, 3), (32, 2), (224, 7))],
+    ],
 )
-@pytest.mark.parametrize("network", [resnet18, resnet34])
-def test_small_images_run_through_a_stem_without_stride_or_pooling(network, side, stride, map_side):
+def test_small_images_keep_a_larger_map(network, side, shape):
+    channels, left = shape
     with torch.device("meta"):
-        model = network(3, 10, (side, side))
-        assert model.conv1.stride == (stride, stride)
-        assert isinstance(model.maxpool, nn.Identity) == (side < 64)
-        assert model.forward_features(torch.empty(1, 3, side, side)).shape == (
-            1,
-            512,
-            map_side,
-            map_side,
-        )
+        features = build(network, 3, 10, side).forward_features(torch.empty(2, 3, side, side))
+    assert features.shape == (2, channels, left, left)
 
 
-def test_densenet_takes_the_same_stem():
+def parameters(network, classes, side):
     with torch.device("meta"):
-        small, large = densenet121(3, 10, (32, 32)), densenet121(3, 10, (224, 224))
-        assert small.forward_features(torch.empty(1, 3, 32, 32)).shape == (1, 1024, 4, 4)
-        assert large.forward_features(torch.empty(1, 3, 224, 224)).shape == (1, 1024, 7, 7)
+        return sum(p.numel() for p in build(network, 3, classes, side).parameters())
+
+
+def test_sizes_are_the_published_ones():
+    assert parameters("mobilenetv2", 1000, 32) == 3_504_872  # as torchvision states them
+    assert parameters("vgg19", 1000, 224) == 143_678_248
+
+
+def test_the_slim_mobilenet_has_a_quarter_of_the_channels_and_half_of_the_blocks():
+    model = build("mobilenetv2-slim", 3, 10, 16)
+    assert [len(stage) for stage in model.blocks] == [1, 1, 2, 2, 2, 2, 1]
+    assert model.conv_head.in_channels == 80  # 320 / 4
+    assert sum(p.numel() for p in model.parameters()) == 102_186
+    assert any(isinstance(m, nn.ReLU6) for m in model.modules())
+
+
+def test_depthwise_convolutions_alone_stay_in_float32_under_autocast():
+    model = build("mobilenetv2-slim", 3, 10, 16)
+    types: dict[bool, set[torch.dtype]] = {True: set(), False: set()}
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            depthwise = module.groups > 1
+            assert isinstance(module, DepthwiseConv2d) == depthwise
+            module.register_forward_hook(
+                lambda _, __, outputs, depthwise=depthwise: types[depthwise].add(outputs.dtype)
+            )
+    with torch.autocast("cpu", torch.bfloat16):
+        model(torch.randn(2, 3, 16, 16)).float().sum().backward()
+    assert types == {True: {torch.float32}, False: {torch.bfloat16}}
+
+
+def test_without_autocast_a_depthwise_convolution_is_torchs_own():
+    modules = build("mobilenetv2-slim", 3, 10, 16).modules()
+    ours = next(module for module in modules if isinstance(module, DepthwiseConv2d))
+    torchs = copy.deepcopy(ours)
+    torchs.__class__ = nn.Conv2d
+    images = torch.randn(2, ours.in_channels, 16, 16)
+    assert torch.equal(ours(images), torchs(images))
+
+
+def test_poolings_alone_are_left_out():
+    layers = poolings_that_fit([1, 2, "M", 3, "M", 4, "M", 5, "M"], (8, 8))
+    assert layers == [1, 2, "M", 3, "M", 4, 5]
+
+
+def test_the_vgg_of_a_small_image_needs_one_linear_layer():
+    # Of vgg19's 16 convolutions, by input and output channels, with biases and two parameters of
+    # BatchNorm per channel.
+    widths = [3, 64, 64, 128, 128, *[256] * 4, *[512] * 8]
+    pairs = itertools.pairwise(widths)
+    convolutions = sum(9 * before * after + 3 * after for before, after in pairs)
+    assert parameters("vgg19", 10, 32) == convolutions + 512 * 10 + 10

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.networks.resnet_generator import NETWORKS, ResidualBlock, ResNetGenerator, reflected
+from models.networks.resnet_generator import NETWORKS, ResNetGenerator, reflected
 
 
 def test_parameters_by_hand():
@@ -41,12 +41,6 @@ def test_the_released_form_has_batchnorm_dropout_and_small_weights():
     assert sum(isinstance(module, nn.Dropout) for module in narrow.modules()) == 3
     inputs = torch.rand(2, 3, 32, 32)
     assert not torch.equal(narrow(inputs), narrow(inputs))  # dropout draws anew while it trains
-
-
-def test_a_block_adds_to_what_comes_in():
-    block = ResidualBlock(2)
-    maps = torch.randn(1, 2, 4, 4)
-    torch.testing.assert_close(block(maps) - maps, block.layers(maps))
 
 
 def test_borders_are_reflected_by_hand_and_as_torch_does_it():

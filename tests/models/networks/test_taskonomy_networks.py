@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.networks.taskonomy import Bottleneck, TaskonomyResNet50
+from models.networks.taskonomy import Bottleneck, TaskonomyResNet50, bottleneck
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_the_stride_is_in_the_last_block_of_the_first_two_stages():
 
 
 def test_a_blocks_shortcut_leaves_out_every_other_pixel():
-    block = Bottleneck(8, 2, stride=2).eval()
+    block = bottleneck(8, 2, stride=2).eval()
     torch.nn.init.zeros_(block.bn3.weight)
     inputs = torch.rand(1, 8, 4, 4)
     assert torch.equal(block(inputs), inputs[:, :, ::2, ::2])

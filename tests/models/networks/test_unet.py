@@ -1,12 +1,11 @@
-"""U-Nets of two convolutions a level: their numbers by hand, and what joins their levels."""
-
-import functools
+"""U-Nets and SegResNet: their numbers by hand, and what joins their levels."""
 
 import pytest
 import torch
 from torch import nn
 
-from models.networks.unet import LARGEST, NonLocal, UNet, unet_64_bn, unet_in
+from models.catalogue import build
+from models.networks.unet import LARGEST, NonLocal, UNet, unet_bn, unet_in
 
 
 def by_hand(inputs, outputs, width, bias, norm):
@@ -21,34 +20,57 @@ def by_hand(inputs, outputs, width, bias, norm):
     return down + up + (width + 1) * outputs
 
 
+def parameters(name, inputs, outputs, side=32):
+    with torch.device("meta"):
+        return sum(p.numel() for p in build(name, inputs, outputs, side).parameters())
+
+
+def test_parameters_by_hand():
+    assert parameters("unet-64-bn", 3, 1) == by_hand(3, 1, 64, 1, 2) == 31_043_521
+    assert parameters("unet-32-in", 1, 1) == by_hand(1, 1, 32, 0, 0) == 7_756_097
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("unet-narrow", 9), ("unet-narrow-3d", 27)])
+def test_parameters_of_monais_narrow_u_net_by_hand(name, kernel):
+    # Convolutions 1 to 8, 8 to 16 and 16 to 32 channels; back from 32 + 16 to 8 and from 8 + 8 to
+    # 2; a bias each, and the slope of PReLU in all but the last.
+    layers = [(1, 8), (8, 16), (16, 32), (48, 8), (16, 2)]
+    by_hand = sum(kernel * before * after + after for before, after in layers) + 4
+    assert parameters(name, 1, 2) == by_hand
+
+
+def segresnet(filters, inputs, outputs, kernel):
+    """Parameters by hand: a block is two convolutions without bias and two GroupNorms."""
+
+    def block(channels):
+        return 2 * kernel * channels**2 + 4 * channels
+
+    widths = [filters * 2**level for level in range(4)]
+    halved = sum(kernel * 2 * width**2 for width in widths[:-1])
+    down = sum(count * block(width) for count, width in zip((1, 2, 2, 4), widths, strict=True))
+    up = sum(2 * width**2 + block(width) for width in widths[:-1])
+    last = 2 * filters + filters * outputs + outputs
+    return kernel * inputs * filters + halved + down + up + last
+
+
 @pytest.mark.parametrize(
-    ("builder", "inputs", "arguments", "count"),
-    [
-        (unet_64_bn, 3, (64, 1, 2), 31_043_521),
-        (functools.partial(unet_in, width=32), 1, (32, 0, 0), 7_756_097),
-    ],
+    ("name", "filters", "kernel"),
+    [("segresnet", 16, 9), ("segresnet-half", 8, 9), ("segresnet-half-3d", 8, 27)],
 )
-def test_parameters_by_hand(builder, inputs, arguments, count):
-    with torch.device("meta"):
-        model = builder(inputs, 1)
-    assert sum(p.numel() for p in model.parameters()) == by_hand(inputs, 1, *arguments) == count
+def test_parameters_of_segresnet_by_hand(name, filters, kernel):
+    assert parameters(name, 4, 3) == segresnet(filters, 4, 3, kernel)
 
 
-def test_activation_comes_before_normalisation():
-    with torch.device("meta"):
-        first = unet_64_bn(3, 1).down[0][0]
-    assert [type(layer) for layer in first] == [nn.Conv2d, nn.ReLU, nn.BatchNorm2d]
-
-
-def test_the_levels_have_twice_the_channels_and_half_the_sides():
-    maps = []
-    with torch.device("meta"):
-        model = unet_64_bn(3, 2)
-        for level in [*model.down, *model.up]:
-            level.register_forward_hook(lambda module, inputs, output: maps.append(output.shape))
-        assert model(torch.empty(1, 3, 32, 64)).shape == (1, 2, 32, 64)
-    down = [(1, 64 * 2**level, 32 // 2**level, 64 // 2**level) for level in range(5)]
-    assert maps == [*down, *down[-2::-1]]
+@pytest.mark.parametrize(
+    ("name", "sides"),
+    [("unet-narrow", (8, 20)), ("segresnet-half", (16, 24)), ("unet-narrow-3d", (8, 12, 16))],
+)
+def test_maps_have_finite_values_and_every_weight_a_gradient(name, sides):
+    model = build(name, 2, 3, sides)
+    maps = model(torch.rand(2, 2, *sides))
+    assert maps.shape == (2, 3, *sides)
+    maps.square().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
 class Mean(nn.Module):
@@ -85,7 +107,7 @@ def test_every_level_is_joined_by_its_own_map():
 
 def test_half_of_the_last_level_is_left_out_in_training_alone():
     torch.manual_seed(0)
-    model = unet_64_bn(1, 1)
+    model = unet_bn(1, 1, 16)
     shares = []
     model.dropout.register_forward_hook(
         lambda module, inputs, output: shares.append(
@@ -105,14 +127,6 @@ def test_attention_is_the_softmax_of_similarities_and_its_columns_add_up_to_one(
     expected = torch.tensor([[[e / (e + 1), 1 / (1 + e4)], [1 / (e + 1), e4 / (1 + e4)]]])
     torch.testing.assert_close(attention, expected)
     torch.testing.assert_close(attention.sum(dim=1), torch.ones(1, 2))
-
-
-def test_what_is_added_is_gathered_by_attention():
-    maps = torch.rand(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
-    block = NonLocal()
-    attention, flat = block.attention(maps), maps.flatten(2)
-    added = torch.einsum("npq,njq->njp", attention, flat).view_as(maps)
-    torch.testing.assert_close(block(maps), maps + added)
 
 
 def test_a_non_local_block_adds_no_parameter():
@@ -152,10 +166,3 @@ def test_a_network_sees_mean_0_and_deviation_1_cut_off_and_its_output_is_scaled_
     image[0, 0, 0, 0] = 1.0  # 32 deviations from the mean
     model(image)
     assert seen[1].max().item() == LARGEST
-
-
-def test_an_image_of_one_brightness_keeps_it():
-    model = unet_in(1, 1, 2).eval()
-    with torch.no_grad():
-        made = model(torch.full((1, 1, 32, 32), 0.5))
-    torch.testing.assert_close(made, torch.full_like(made, 0.5))
