@@ -15,4 +15,4 @@ def __getattr__(name: str) -> Any:
     """
     if name != "reproduce":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module("benchmarks.commands.notebook").reproduce
+    return importlib.import_module("benchmarks.commands.regeneration").reproduce

@@ -8,10 +8,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from benchmarks.commands.completion import BASH
 from benchmarks.papers import FIRST
 from results.command_line import Commands, check_columns
 from results.version import suite_version
+
+VARIABLE = "_FEDTABLES_COMPLETE"
+"""The environment variable by which a shell asks for completions: nothing is run then."""
+
+BASH = """\
+_fedtables() {
+    [[ "${COMP_WORDS[1]} ${COMP_WORDS[2]}" == "-m benchmarks" && $COMP_CWORD -ge 3 ]] || return 0
+    local IFS=$'\\n'
+    COMPREPLY=( $(COMP_WORDS="${COMP_WORDS[*]:2}" COMP_CWORD=$((COMP_CWORD - 2)) \\
+                  _FEDTABLES_COMPLETE=complete_bash "$1" -m benchmarks 2>/dev/null) )
+}
+complete -o default -F _fedtables python python3
+"""
+"""For bash, as typer's own script is for a program with a name of its own; other calls of python go
+on completing the names of files."""
 
 app = typer.Typer(
     help=(

@@ -6,7 +6,9 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from benchmarks.papers import FIRST
 from benchmarks.tables import registry
@@ -17,6 +19,20 @@ if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
     from benchmarks.tables.selection import Selection
     from federation.execution import Execution
+
+
+def _tables_like(begun: str) -> list[str]:
+    known = [*registry.papers(), *registry.all_tables()]
+    return [name for name in known if name.startswith(begun)]
+
+
+Tables = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help=f"paper/table, for example {FIRST}; or a paper for all of its tables",
+        autocompletion=_tables_like,
+    ),
+]
 
 
 def table_names(names: list[str], protocol: str = "paper") -> list[str]:

@@ -2,185 +2,130 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks.attacks import targets
-from benchmarks.commands.app import app, console
+from benchmarks.commands.app import console
 from benchmarks.commands.asked import check_device
-from benchmarks.tables.request import Request, choice, takes
+from benchmarks.tables.request import Request, one_of, option, quantity, switch, takes
 from benchmarks.tables.spec import SpecError
-from results.command_line import NUMBER, WHOLE, number, whole
+from results.command_line import number, whole
 from results.files import cache_home, check_writable
 
 SHARES = f"Options of --target {targets.SHARING}, whose clients share gradients or updates"
 ANSWERS = f"Options of --target {' or '.join(targets.names())}, whose clients answer"
 """Panels of the help, of options that other targets have no use for."""
+TARGETS = (targets.SHARING, *targets.names())
+OF_SHARES, OF_ANSWERS = {"rich_help_panel": SHARES}, {"rich_help_panel": ANSWERS}
 
 
-@app.command("attack")
+@dataclass(frozen=True)
+class Attacked:
+    """What is attacked, and how; the help texts say what each option means."""
+
+    dataset: str = option("digits", str, "data set of the private images")
+    network: str = option("lenet-sigmoid", str, "DLG and iDLG need a smooth one")
+    kind: str = option(
+        "dlg",
+        one_of("--attack", ("dlg", "idlg", "inverting")),
+        "dlg, idlg or inverting (Inverting Gradients)",
+        "--attack",
+        **OF_SHARES,
+    )
+    target: str = option(
+        targets.SHARING,
+        one_of("--target", TARGETS),
+        f"{TARGETS[0]} (gradients, updates), or whose answers: {', '.join(TARGETS[1:])}",
+    )
+    images: int = quantity(10, whole(1), "private images that are attacked", **OF_SHARES)
+    clients: int = quantity(5, whole(1), "clients that are attacked", **OF_ANSWERS)
+    samples: int = quantity(200, whole(1), "images per client", **OF_ANSWERS)
+    epochs: int = quantity(50, whole(1), "of the clients' training", **OF_ANSWERS)
+    image_size: int = quantity(0, whole(), "pixels of a side; 0: the data set's own")
+    iterations: int = quantity(0, whole(), "of the optimiser; 0: the attack's own default")
+    restarts: int = quantity(3, whole(1), "starts at most; another only where none succeeded")
+    shares: str = option(
+        "gradient",
+        one_of("--shares", ("gradient", "update")),
+        "gradient, or update: the change of the weights by local training",
+        **OF_SHARES,
+    )
+    batch_size: int = quantity(1, whole(1), "images per local step")
+    local_steps: int = quantity(0, whole(), "steps of an update; 0: one, or five for answers")
+    local_lr: float = quantity(0.05, number(), "learning rate of these steps")
+    batch_norm: str = option(
+        "eval",
+        one_of("--batch-norm", ("eval", "train")),
+        "batch normalisation by running statistics (eval) or batches' (train)",
+    )
+    normalise: bool = switch(
+        "inputs as in training here, or in [0, 1] as in DLG's experiments", **OF_SHARES
+    )
+    seed: int = quantity(0, whole(), "of images, weights and starts")
+    device: str = option("cpu", str, "cpu, cuda, cuda:1, mps", **OF_SHARES)
+
+    def work(self, data: Any) -> Any:
+        """What is to be done: of a client's messages, or of its answers."""
+        from benchmarks.attacks.answers import Inquiry
+        from benchmarks.attacks.messages import Case
+        from privacy.attacks.gradients import ITERATIONS, Attack
+        from privacy.attacks.threat import ThreatModel
+
+        shared = self.target == targets.SHARING
+        threat = ThreatModel(
+            cast(Any, self.shares) if shared else "update",
+            self.batch_size,
+            self.local_steps or (1 if shared else 5),
+            self.local_lr,
+            cast(Any, self.batch_norm),
+        )
+        if shared:
+            iterations = self.iterations or ITERATIONS[self.kind]
+            effort = Attack(cast(Any, self.kind), threat, iterations, self.restarts)
+            seen = (self.images, self.image_size, self.normalise, self.seed, self.device)
+            return Case(data, self.network, effort, *seen)
+        return Inquiry(
+            data,
+            self.target,
+            self.network,
+            self.clients,
+            self.samples,
+            epochs=self.epochs,
+            threat=threat,
+            iterations=self.iterations or 50,
+            restarts=self.restarts,
+            image_size=self.image_size,
+            seed=self.seed,
+        )
+
+
 @takes("require_real", "jobs", "results")
-def attack_clients(
-    request: Request,
-    ctx: typer.Context,
-    dataset: Annotated[str, typer.Option(help="data set of the private images")] = "digits",
-    network: Annotated[str, typer.Option(help="DLG and iDLG need a smooth one")] = "lenet-sigmoid",
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--attack",
-            help="dlg, idlg or inverting (Inverting Gradients)",
-            rich_help_panel=SHARES,
-        ),
-    ] = "dlg",
-    target: Annotated[
-        str,
-        typer.Option(
-            help=f"{targets.SHARING} (gradients, updates), or whose answers:"
-            f" {', '.join(targets.names())}"
-        ),
-    ] = targets.SHARING,
-    images: Annotated[
-        int,
-        typer.Option(
-            parser=whole(1),
-            metavar=WHOLE,
-            help="private images that are attacked",
-            rich_help_panel=SHARES,
-        ),
-    ] = 10,
-    clients: Annotated[
-        int,
-        typer.Option(
-            parser=whole(1),
-            metavar=WHOLE,
-            help="clients that are attacked",
-            rich_help_panel=ANSWERS,
-        ),
-    ] = 5,
-    samples: Annotated[
-        int,
-        typer.Option(
-            parser=whole(1), metavar=WHOLE, help="images per client", rich_help_panel=ANSWERS
-        ),
-    ] = 200,
-    epochs: Annotated[
-        int,
-        typer.Option(
-            parser=whole(1),
-            metavar=WHOLE,
-            help="of the clients' training",
-            rich_help_panel=ANSWERS,
-        ),
-    ] = 50,
-    image_size: Annotated[
-        int,
-        typer.Option(
-            parser=whole(0), metavar=WHOLE, help="pixels of a side; 0: the data set's own"
-        ),
-    ] = 0,
-    iterations: Annotated[
-        int,
-        typer.Option(
-            parser=whole(0), metavar=WHOLE, help="of the optimiser; 0: the attack's own default"
-        ),
-    ] = 0,
-    restarts: Annotated[
-        int,
-        typer.Option(
-            parser=whole(1), metavar=WHOLE, help="starts at most; another only where none succeeded"
-        ),
-    ] = 3,
-    shares: Annotated[
-        str,
-        typer.Option(
-            help="gradient, or update: the change of the weights by local training",
-            rich_help_panel=SHARES,
-        ),
-    ] = "gradient",
-    batch_size: Annotated[
-        int, typer.Option(parser=whole(1), metavar=WHOLE, help="images per local step")
-    ] = 1,
-    local_steps: Annotated[
-        int,
-        typer.Option(
-            parser=whole(0), metavar=WHOLE, help="steps of an update; 0: one, or five for answers"
-        ),
-    ] = 0,
-    local_lr: Annotated[
-        float, typer.Option(parser=number(), metavar=NUMBER, help="learning rate of these steps")
-    ] = 0.05,
-    batch_norm: Annotated[
-        str,
-        typer.Option(help="batch normalisation by running statistics (eval) or batches' (train)"),
-    ] = "eval",
-    normalise: Annotated[
-        bool,
-        typer.Option(
-            help="inputs as in training here, or in [0, 1] as in DLG's experiments",
-            rich_help_panel=SHARES,
-        ),
-    ] = False,
-    seed: Annotated[
-        int, typer.Option(parser=whole(0), metavar=WHOLE, help="of images, weights and starts")
-    ] = 0,
-    device: Annotated[
-        str, typer.Option(help="cpu, cuda, cuda:1, mps", rich_help_panel=SHARES)
-    ] = "cpu",
-) -> None:
+@takes(of=Attacked)
+def attack_clients(asked: Attacked, request: Request, ctx: typer.Context) -> None:
     """Reconstruct private images from what a client shares, and show how near the attack comes."""
     from datasets import catalogue
 
-    choice("--attack", kind, ("dlg", "idlg", "inverting"))
-    choice("--target", target, (targets.SHARING, *targets.names()))
-    shared = target == targets.SHARING
-    _check_given(ctx, target, *((SHARES, ANSWERS) if shared else (ANSWERS, SHARES)))
-    choice("--shares", shares, ("gradient", "update"))
-    choice("--batch-norm", batch_norm, ("eval", "train"))
-    check_device(device)
+    shared = asked.target == targets.SHARING
+    _check_given(ctx, asked.target, *((SHARES, ANSWERS) if shared else (ANSWERS, SHARES)))
+    check_device(asked.device)
     for folder in (cache_home(), request.results / "attack"):
         check_writable(folder)
-    data = catalogue.resolve(dataset, require_real=request.require_real)
+    data = catalogue.resolve(asked.dataset, require_real=request.require_real)
 
-    from benchmarks.attacks.answers import Inquiry
-    from benchmarks.attacks.messages import Case
     from benchmarks.attacks.outcome import write_files
     from benchmarks.running.execute import prepare_device
     from benchmarks.running.machine import default_jobs
     from benchmarks.running.processes import in_processes
     from benchmarks.running.progress import ended, progress_bar
     from federation.execution import DEFAULT
-    from privacy.attacks.gradients import ITERATIONS, Attack
-    from privacy.attacks.threat import ThreatModel
 
-    work: Any
     try:
-        if shared:
-            threat = ThreatModel(
-                cast(Any, shares), batch_size, local_steps or 1, local_lr, cast(Any, batch_norm)
-            )
-            effort = Attack(cast(Any, kind), threat, iterations or ITERATIONS[kind], restarts)
-            work = Case(data, network, effort, images, image_size, normalise, seed, device)
-        else:
-            threat = ThreatModel(
-                "update", batch_size, local_steps or 5, local_lr, cast(Any, batch_norm)
-            )
-            work = Inquiry(
-                data,
-                target,
-                network,
-                clients,
-                samples,
-                epochs=epochs,
-                threat=threat,
-                iterations=iterations or 50,
-                restarts=restarts,
-                image_size=image_size,
-                seed=seed,
-            )
+        work = asked.work(data)
         with progress_bar(console) as bar:
             task = bar.add_task("messages", total=None)
 
@@ -188,11 +133,11 @@ def attack_clients(
                 if count := ended(console, bar, task):
                     console.print(f"attacked{count}")
 
-            prepare_device(device, 1, DEFAULT)  # as the workers, whose stages are keyed by it
+            prepare_device(asked.device, 1, DEFAULT)  # as the workers, whose stages it keys
             items = work.items()
             bar.update(task, total=len(items))
-            jobs = request.jobs or default_jobs(device)
-            outcomes = in_processes(work.attacked, items, jobs, done, device)
+            jobs = request.jobs or default_jobs(asked.device)
+            outcomes = in_processes(work.attacked, items, jobs, done, asked.device)
     except (ValueError, ArithmeticError, RuntimeError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
     console.print(escape(str(work)), soft_wrap=True)

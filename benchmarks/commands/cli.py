@@ -5,34 +5,35 @@ Only what every command needs is imported when this starts: `--help` and `list` 
 
 from __future__ import annotations
 
-import importlib
 import os
+from collections.abc import Callable
 from typing import NoReturn
 
 from typer.completion import completion_init
 
-from benchmarks.commands.app import app
-from benchmarks.commands.completion import VARIABLE
+from benchmarks.commands import attack, methods, overview, pack, partition, plan, reproduce, verify
+from benchmarks.commands.app import VARIABLE, app
 from results.command_line import run
 
-VERBS = (
-    "list",
-    "show",
-    "plan",
-    "reproduce",
-    "pack",
-    "sweep",
-    "verify",
-    "check",
-    "data",
-    "partition",
-    "attack",
-    "cards",
-)
-"""A file each, in the order of `--help`."""
+VERBS: dict[str, Callable[..., None]] = {
+    "list": overview.list_everything,
+    "show": overview.show_table,
+    "plan": plan.plan_tables,
+    "reproduce": reproduce.reproduce_tables,
+    "pack": pack.pack_cache,
+    "unpack": pack.unpack_cache,
+    "sweep": reproduce.sweep_budgets,
+    "verify": verify.verify_results,
+    "check": methods.check_method,
+    "data": overview.show_data,
+    "partition": partition.describe_partition,
+    "attack": attack.attack_clients,
+    "cards": methods.write_cards,
+}
+"""In the order of `--help`."""
 
-for verb in VERBS:
-    importlib.import_module(f"benchmarks.commands.{verb}")
+for verb, function in VERBS.items():
+    app.command(verb)(function)
 
 
 def main() -> NoReturn:

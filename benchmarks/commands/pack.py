@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.commands.app import app, console
+from benchmarks.commands.app import console
 from benchmarks.commands.asked import import_plugins
 from benchmarks.tables.request import Request, takes
 from results.command_line import NUMBER, number, path
@@ -15,7 +15,6 @@ from results.files import cache_home, check_output
 from results.zips import MEGABYTES
 
 
-@app.command("pack")
 def pack_cache(
     file: Annotated[Path, typer.Argument(parser=path, metavar="FILE", help="the pack, a zip")],
     megabytes: Annotated[
@@ -42,7 +41,6 @@ def pack_cache(
     )
 
 
-@app.command("unpack")
 @takes("plugins")
 def unpack_cache(
     request: Request,

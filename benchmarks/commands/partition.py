@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Any, cast, get_args
 
-import typer
 from rich.markup import escape
 
-from benchmarks.commands.app import app, console
-from benchmarks.tables.request import choice
+from benchmarks.commands.app import console
+from benchmarks.tables.request import choice, option, place, quantity, takes
 from benchmarks.tables.spec import SpecError
-from results.command_line import NUMBER, WHOLE, number, path, whole
+from results.command_line import number, whole
 from results.files import RUNS
 
 
-@app.command("partition")
-def describe_partition(
-    dataset: Annotated[str, typer.Option(help="data set")] = "mnist",
-    clients: Annotated[
-        int, typer.Option(parser=whole(1, 1_000_000), metavar=WHOLE, help="number of clients")
-    ] = 10,
-    kind: Annotated[
+@dataclass(frozen=True)
+class Described:
+    """Which partition; the help texts say what each option means."""
+
+    dataset: str = option("mnist", str, "data set")
+    clients: int = quantity(10, whole(1, 1_000_000), "number of clients")
+    kind: str = option(
+        "iid,niid1,niid2,niid3",
         str,
-        typer.Option(help="values of partition.kind whose samples have a class each, as a,b"),
-    ] = "iid,niid1,niid2,niid3",
-    alpha: Annotated[
-        float, typer.Option(parser=number(), metavar=NUMBER, help="Dirichlet concentration")
-    ] = 0.1,
-    seed: Annotated[
-        int, typer.Option(parser=whole(), metavar=WHOLE, help="seed of the partition axis")
-    ] = 0,
-    results: Annotated[
-        Path, typer.Option(parser=path, metavar="PATH", help="folder for the CSV and the picture")
-    ] = RUNS,
-) -> None:
+        "values of partition.kind whose samples have a class each, as a,b",
+    )
+    alpha: float = quantity(0.1, number(), "Dirichlet concentration")
+    seed: int = quantity(0, whole(), "seed of the partition axis")
+    results: Path = place(RUNS, "folder for the CSV and the picture")  # noqa: RUF009
+
+
+@takes(of=Described)
+def describe_partition(asked: Described) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
     from benchmarks.reporting.partition import draw_partition
     from datasets.partitions import Kind, OfClasses
 
     kinds: list[Kind] = [
-        cast(Any, choice("--kind", name, get_args(Kind))) for name in kind.split(",")
+        cast(Any, choice("--kind", name, get_args(Kind))) for name in asked.kind.split(",")
     ]
     for name in kinds:
         if name not in get_args(OfClasses):
@@ -48,5 +46,7 @@ def describe_partition(
                 f"--kind {name} divides no samples with a class each, which alone are described"
                 f" here; use {', '.join(get_args(OfClasses))}"
             )
-    for file in draw_partition(dataset, clients, kinds, alpha, seed, results):
+    for file in draw_partition(
+        asked.dataset, asked.clients, kinds, asked.alpha, asked.seed, asked.results
+    ):
         console.print(f"wrote {escape(str(file))}", soft_wrap=True)

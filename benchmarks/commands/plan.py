@@ -2,64 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.markup import escape
 
-from benchmarks.commands.app import app, console, errors
-from benchmarks.commands.asked import selected, table_names
-from benchmarks.commands.options import Tables
+from benchmarks.commands.app import console, errors
+from benchmarks.commands.asked import Tables, selected, table_names
 from benchmarks.tables import registry
-from benchmarks.tables.request import Request, takes
+from benchmarks.tables.request import Request, number_or_none, option, place, quantity, takes
 from benchmarks.tables.spec import ON_CUDA, SpecError
-from results.command_line import number, path
 from results.files import check_output, write_atomic
 
 
-@app.command("plan")
-@takes("profile", "protocol", "only", "methods", "seeds", "settings", "plugins", "jobs")
-def plan_tables(
-    request: Request,
-    tables: Tables = None,
-    link: Annotated[
-        float | None,
-        typer.Option(
-            "--link",
-            parser=number(),
-            metavar="MBIT/S",
-            help="adds how long a run's bytes take on one link of this speed",
-        ),
-    ] = None,
-    gpu: Annotated[
+@dataclass(frozen=True)
+class Shown:
+    """What is said of a plan; the help texts say what each option means."""
+
+    link: float | None = quantity(
+        None,
+        number_or_none,
+        "adds how long a run's bytes take on one link of this speed",
+        "--link",
+        metavar="MBIT/S",
+    )
+    gpu: str = option(
+        "h100,a100",
         str,
-        typer.Option(
-            "--gpu",
-            metavar="NAME,NAME",
-            help="GPUs whose hours are estimated, or files that benchmarks.speed.cuda wrote",
-        ),
-    ] = "h100,a100",
-    limit: Annotated[
-        float | None,
-        typer.Option(
-            "--within",
-            parser=number(),
-            metavar="MINUTES",
-            help="names the rows that this machine computes in so long",
-        ),
-    ] = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(
-            "--markdown",
-            parser=path,
-            metavar="FILE",
-            help="writes the table of hours there as well",
-        ),
-    ] = None,
-) -> None:
+        "GPUs whose hours are estimated, or files that benchmarks.speed.cuda wrote",
+        "--gpu",
+        metavar="NAME,NAME",
+    )
+    limit: float | None = quantity(
+        None,
+        number_or_none,
+        "names the rows that this machine computes in so long",
+        "--within",
+        metavar="MINUTES",
+    )
+    markdown: Path | None = place(None, "writes the table of hours there as well", "FILE")  # noqa: RUF009
+
+
+@takes("profile", "protocol", "only", "methods", "seeds", "settings", "plugins", "jobs")
+@takes(of=Shown)
+def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours, and
     under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their
     sums.
@@ -76,13 +62,14 @@ def plan_tables(
     )
 
     profile, protocol = request.profile, request.protocol
+    link, limit, markdown = shown.link, shown.limit, shown.markdown
     if link == 0:
         raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
     if limit is not None and (not tables or profile in ON_CUDA):
         raise SpecError("--within names rows of a table, under smoke or cpu: name a table")
     if markdown is not None:
         check_output(markdown)
-    gpus = find_gpus(gpu)
+    gpus = find_gpus(shown.gpu)
     names = table_names(tables or _papers(protocol), protocol)
     selection = selected(replace(request, device="cpu"), names)
     cells = cells_of(names, selection, errors)

@@ -1,23 +1,24 @@
-"""`reproduce`: measured beside published."""
+"""`reproduce`: measured beside published; `sweep`: a table over privacy budgets."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmarks.commands.app import app, console, errors
+from benchmarks.commands.app import console, errors
 from benchmarks.commands.asked import (
+    Tables,
     check_execution,
     make_cluster,
     selected,
     some_tables,
     table_names,
 )
-from benchmarks.commands.options import Tables
 from benchmarks.tables import registry
 from benchmarks.tables.request import Request, choice, takes
 from results.record import OK
@@ -33,7 +34,6 @@ OUT_OF_TIME = 75
 """Exit code of a run that has to go on: EX_TEMPFAIL of BSD's sysexits."""
 
 
-@app.command("reproduce")
 @takes()
 def reproduce_tables(
     request: Request,
@@ -101,3 +101,32 @@ def run_tables(
             soft_wrap=True,
         )
         raise typer.Exit(OUT_OF_TIME)
+
+
+@takes(
+    *("profile", "only", "methods", "seeds", "settings", "plugins", "require_real"),
+    *("jobs", "device", "threads", "ray", "num_cpus", "num_gpus", "ray_cache"),
+    *("fresh", "results", "replace"),
+)
+def sweep_budgets(
+    request: Request,
+    table: Annotated[str, typer.Argument(help="paper/table")],
+    epsilon: Annotated[str, typer.Option(help="privacy budgets, as in 1,3,10")] = "3.5,6,7.7,10",
+) -> None:
+    """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
+    from benchmarks.tables.selection import listed
+    from benchmarks.tables.sweep import parse_epsilons, swept
+    from federation.execution import DEFAULT
+
+    # Private cells train without extras, and those without a budget are compared with them.
+    selection = replace(selected(request, [table]), execution=DEFAULT)
+    paper, spec = registry.find_table(table)
+    derived, left_out = swept(paper, spec, selection, parse_epsilons(epsilon))
+    wanted = (selection.only or {}).get("row")
+    remarks = [
+        f"left out {row.title}: {row.method} has no private form"
+        for row in left_out
+        if wanted is None or row.key in {*selection.add, *listed(wanted, ())}
+    ]
+    swept_selection = replace(selection, add=(), drop=())
+    run_tables([(paper, derived)], swept_selection, request, remarks=remarks)

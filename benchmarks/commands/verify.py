@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,18 +12,34 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.commands.app import app, console
+from benchmarks.commands.app import console
 from benchmarks.commands.asked import check_device, import_plugins
-from benchmarks.tables.request import Request, takes
-from results.command_line import WHOLE, number, path, whole
+from benchmarks.tables.request import Request, quantity, switch, takes
+from results.command_line import number, path, whole
 
 if TYPE_CHECKING:
     from results.record import Record
 
 
-@app.command("verify")
+@dataclass(frozen=True)
+class Drawn:
+    """Which cells; the help texts say what each option means."""
+
+    cells: int = quantity(3, whole(1), "how many finished cells to draw")
+    seed: int = quantity(0, whole(), "of the draw")
+    within: float = quantity(
+        math.inf,
+        number(infinite=True),
+        "draw among cells that took no longer",
+        metavar="SECONDS",
+    )
+    present: bool = switch("draw among cells whose data are here", "--present")
+
+
 @takes("jobs", "plugins")
+@takes(of=Drawn)
 def verify_results(
+    asked: Drawn,
     request: Request,
     results: Annotated[
         Path,
@@ -32,21 +49,6 @@ def verify_results(
             help="a .records.jsonl, a table's CSV, or a folder of results",
         ),
     ],
-    cells: Annotated[
-        int, typer.Option(parser=whole(1), metavar=WHOLE, help="how many finished cells to draw")
-    ] = 3,
-    seed: Annotated[int, typer.Option(parser=whole(), metavar=WHOLE, help="of the draw")] = 0,
-    within: Annotated[
-        float,
-        typer.Option(
-            parser=number(infinite=True),
-            metavar="SECONDS",
-            help="draw among cells that took no longer",
-        ),
-    ] = math.inf,
-    present: Annotated[
-        bool, typer.Option("--present", help="draw among cells whose data are here")
-    ] = False,
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
     from benchmarks.running import machine
@@ -55,18 +57,18 @@ def verify_results(
     from benchmarks.running.progress import Live
 
     import_plugins(request.plugins)
-    records = verifying.finished_records(results, within, present)
+    records = verifying.finished_records(results, asked.within, asked.present)
     pinned = verifying.pinned_tables(results)
     if pinned:
         console.print(
             f"as of their commits, and not drawn: {escape(', '.join(pinned))}", soft_wrap=True
         )
-    chosen = verifying.draw(records, cells, seed)
+    chosen = verifying.draw(records, asked.cells, asked.seed)
     workers = request.jobs or min(
         machine.default_jobs(record.machine.get("device", "cpu")) for record in chosen
     )
     console.print(
-        f"{len(chosen)} of {len(records)} finished cells drawn with seed {seed}; workers:"
+        f"{len(chosen)} of {len(records)} finished cells drawn with seed {asked.seed}; workers:"
         f" {min(workers, len(chosen))}"
     )
     with (

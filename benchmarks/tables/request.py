@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -26,6 +26,8 @@ from results.files import RUNS
 from results.names import near
 from results.numbers import MOST_WHOLE, shortened, whole_number
 
+S = TypeVar("S")
+
 
 def choice(option: str, value: str, known: Iterable[str]) -> str:
     """The value, if it is known. Raises SpecError for another."""
@@ -34,7 +36,8 @@ def choice(option: str, value: str, known: Iterable[str]) -> str:
     return value
 
 
-def _one_of(option: str, known: Iterable[str]) -> Callable[[Any], str]:
+def one_of(option: str, known: Iterable[str]) -> Callable[[Any], str]:
+    """Reads an option that takes some words alone."""
     return lambda value: choice(option, str(value), known)
 
 
@@ -92,11 +95,8 @@ def _pairs(texts: Iterable[str], wanted: str, example: str) -> Iterable[tuple[st
         yield name, value
 
 
-def _read_plugins(value: Iterable[Path | str]) -> tuple[str, ...]:
-    return tuple(map(str, value or ()))
-
-
-def _gpus(value: Any) -> float | None:
+def number_or_none(value: Any) -> float | None:
+    """Reads an option that takes a number, where it is given."""
     return None if value is None else number()(value)
 
 
@@ -118,18 +118,27 @@ def option(
     return field(default=default, metadata={"read": read, "option": shown, "text": text})
 
 
-def switch(help_text: str, *names: str) -> Any:
+def switch(help_text: str, *names: str, **more: Any) -> Any:
     """An option that is given or not."""
-    return option(False, bool, help_text, *names, on_command_line=bool)
+    return option(False, bool, help_text, *names, on_command_line=bool, **more)
 
 
-def quantity(default: Any, read: Callable[[Any], Any], help_text: str, *names: str) -> Any:
+def quantity(
+    default: Any, read: Callable[[Any], Any], help_text: str, *names: str, **more: Any
+) -> Any:
     """An option that takes a number."""
     kind = int if isinstance(default, int) else float
-    metavar = WHOLE if kind is int else NUMBER
-    return option(
-        default, read, help_text, *names, on_command_line=kind, parser=read, metavar=metavar
-    )
+    more = {"metavar": WHOLE if kind is int else NUMBER, **more}
+    return option(default, read, help_text, *names, on_command_line=kind, parser=read, **more)
+
+
+def place(default: Path | None, help_text: str, metavar: str = "PATH") -> Any:
+    """An option that names a file or folder."""
+
+    def read(value: Any) -> Path | None:
+        return None if value is None else path(value)
+
+    return option(default, read, help_text, on_command_line=Path, parser=path, metavar=metavar)
 
 
 @dataclass(frozen=True)
@@ -141,14 +150,14 @@ class Request:
 
     profile: str = option(
         "smoke",
-        _one_of("--profile", PROFILES),
+        one_of("--profile", PROFILES),
         "smoke (embedded data, seconds to minutes), cpu (real data, reduced), gpu (the paper's"
         " networks, schedules cut to half an hour, CUDA), paper (full scale, CUDA)",
         autocompletion=lambda: PROFILES,
     )
     protocol: str = option(
         "paper",
-        _one_of("--protocol", PROTOCOLS),
+        one_of("--protocol", PROTOCOLS),
         "paper, or released: what the authors' code does where it departs",
         autocompletion=lambda: PROTOCOLS,
     )
@@ -173,7 +182,7 @@ class Request:
     )
     plugins: tuple[str, ...] = option(
         (),
-        _read_plugins,
+        lambda value: tuple(map(str, value or ())),
         "a file or package with one more method; repeatable",
         "--plugin",
         on_command_line=list[Path] | None,
@@ -190,13 +199,13 @@ class Request:
     )
     precision: str = option(
         "",
-        _one_of("--precision", ("", *PRECISIONS)),
+        one_of("--precision", ("", *PRECISIONS)),
         "of training: fp32, tf32 (CUDA), bf16 (autocast); default: bf16 for gpu, else fp32;"
         " files are named apart",
     )
     compiled: str = option(
         "",
-        _one_of("--compile", ("", *COMPILE)),
+        one_of("--compile", ("", *COMPILE)),
         "torch.compile for training: off, default, reduce-overhead (CUDA graphs); or graphs:"
         " whole steps as CUDA graphs, not compiled; default: graphs for gpu, else off",
         "--compile",
@@ -218,7 +227,9 @@ class Request:
         0.0, number(), "with --ray: processors of a cell; 0: as many as --threads"
     )
     num_gpus: float | None = quantity(
-        None, _gpus, "with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda"
+        None,
+        number_or_none,
+        "with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda",
     )
     ray_cache: str = option(
         "",
@@ -226,14 +237,7 @@ class Request:
         "with --ray: fetch (stages travel through Ray) or shared (all nodes see FEDTABLES_CACHE)",
     )
     fresh: bool = switch("compute everything again, cached or not", "--fresh")
-    results: Path = option(  # noqa: RUF009
-        RUNS,
-        path,
-        "folder for CSV, plots and records",
-        on_command_line=Path,
-        parser=path,
-        metavar="PATH",
-    )
+    results: Path = place(RUNS, "folder for CSV, plots and records")  # noqa: RUF009
     replace: bool = switch(
         "let a table's files lose cells that this command neither computes nor finds", "--replace"
     )
@@ -269,30 +273,35 @@ def requested(**given: Any) -> Request:
 
     Raises SpecError for a value that an option does not take, or an option that there is none of.
     """
-    known = {about.name: about for about in fields(Request)}
     for name in given:
-        choice("option", name, known)
+        choice("option", name, [about.name for about in fields(Request)])
+    return _read(Request, given)
+
+
+def _read(kind: type[S], given: Mapping[str, Any]) -> S:
     values = {}
-    for name, about in known.items():
+    for about in fields(cast(Any, kind)):
         try:
-            values[name] = about.metadata["read"](given.get(name, about.default))
+            values[about.name] = about.metadata["read"](given.get(about.name, about.default))
         except (ValueError, TypeError, typer.BadParameter) as error:
-            raise SpecError(f"{name.replace('_', '-')}: {error}") from None
-    return Request(**values)
+            raise SpecError(f"{about.name.replace('_', '-')}: {error}") from None
+    return kind(**values)
 
 
-def takes(*names: str, typed: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the function gets what these options of `Request`, or all, ask for as its first
-    argument. Its signature names them, `typed` as in Python or else as typer reads them.
+def takes(
+    *names: str, of: type = Request, typed: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: the function gets what these options ask for, or all `of` the class, as its
+    first argument. Its signature names them, `typed` as in Python or else as typer reads them.
     """
-    hints = get_type_hints(Request)
-    options = [about for about in fields(Request) if about.name in (names or hints)]
+    hints = get_type_hints(of)
+    options = [about for about in fields(of) if about.name in (names or hints)]
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(*arguments: Any, **given: Any) -> Any:
             asked = {about.name: given.pop(about.name) for about in options if about.name in given}
-            return function(requested(**asked), *arguments, **given)
+            return function(_read(of, asked), *arguments, **given)
 
         _, *parameters = inspect.signature(function, eval_str=True).parameters.values()
         parameters += [

@@ -201,12 +201,7 @@ def test_a_table_is_filled_column_by_column(copy):
             "reproduce",
             "dlad/table2",
             *BRIEF,
-            "--only",
-            "dataset=mnist",
-            "--only",
-            "distribution=iid,niid3",
-            "--only",
-            "row=client-resnet",
+            *"--only dataset=mnist --only distribution=iid,niid3 --only row=client-resnet".split(),
         ).returncode
         == 0
     )
@@ -221,10 +216,7 @@ def test_several_seeds_give_mean_and_deviation(copy):
         "reproduce",
         "dlad/table2",
         *COLUMN,
-        "--only",
-        "row=global-avg",
-        "--seeds",
-        "0,1",
+        *"--only row=global-avg --seeds 0,1".split(),
     )
     assert done.returncode == 0
     found = next(line for line in lines(copy) if line["row"] == "global-avg")
@@ -296,12 +288,8 @@ def test_table_one_is_printed_from_the_partition_itself(tmp_path):
 def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
     done = run(
         tmp_path,
-        "reproduce",
-        "dlad/figure2",
-        "--only",
-        "distribution=niid1",
-        "--only",
-        "row=client-resnet,global-avg",
+        *"reproduce dlad/figure2 --only distribution=niid1 --only".split(),
+        *"row=client-resnet,global-avg".split(),
     )
     assert done.returncode == 0, done.stderr
     epochs = [

@@ -156,25 +156,13 @@ def folder(tmp_path_factory, module_command):
     ]
     settings = [text for setting in few for text in ("--set", setting)]
     done = module_command(
-        "benchmarks",
-        "reproduce",
-        "fedad/table4",
-        "--jobs",
-        "1",
-        "--results",
+        *"benchmarks reproduce fedad/table4 --jobs 1 --results".split(),
         str(results),
         *settings,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     one = module_command(
-        "benchmarks",
-        "reproduce",
-        "fedad/table1",
-        "--jobs",
-        "1",
-        "--only",
-        "train=cross-domain",
-        "--results",
+        *"benchmarks reproduce fedad/table1 --jobs 1 --only train=cross-domain --results".split(),
         str(results),
         *settings,
     )

@@ -20,10 +20,7 @@ def tables(tmp_path_factory, module_command):
             "benchmarks", "reproduce", "fediod/table6", "fediod/table7", "--results", str(results)
         ),
         module_command(
-            "benchmarks",
-            "reproduce",
-            "fediod/table1",
-            "--results",
+            *"benchmarks reproduce fediod/table1 --results".split(),
             str(results),
             "--methods",
             "+fediod-released",
@@ -149,10 +146,7 @@ def test_a_table_says_which_rows_report_their_best_epoch_and_does_not_rank_them_
 
 def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(command, tmp_path):
     done = command(
-        "benchmarks",
-        "reproduce",
-        "fediod/table1",
-        "--results",
+        *"benchmarks reproduce fediod/table1 --results".split(),
         str(tmp_path),
         "--only",
         "row=fedavg,fedmd,fediod",
@@ -178,10 +172,7 @@ def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(com
 
 def test_public_labels_of_other_classes_make_no_row(command, tmp_path):
     done = command(
-        "benchmarks",
-        "reproduce",
-        "fediod/table1",
-        "--results",
+        *"benchmarks reproduce fediod/table1 --results".split(),
         str(tmp_path),
         "--methods",
         "+public-only",
@@ -194,10 +185,7 @@ def test_public_labels_of_other_classes_make_no_row(command, tmp_path):
 
 def test_public_labels_of_the_task_make_a_row(command, tmp_path):
     done = command(
-        "benchmarks",
-        "reproduce",
-        "dlad/table2",
-        "--results",
+        *"benchmarks reproduce dlad/table2 --results".split(),
         str(tmp_path),
         "--methods",
         "+public-only",

@@ -68,11 +68,7 @@ def folder(tmp_path_factory, module_command):
     few = ["partition.pool_limit=300", "server.epochs=2", "local.epochs=2", "fedsa.selected=2"]
     settings = [text for setting in few for text in ("--set", setting)]
     done = module_command(
-        "benchmarks",
-        "reproduce",
-        "fedsa/table3",
-        "fedsa/figure4a",
-        "--results",
+        *"benchmarks reproduce fedsa/table3 fedsa/figure4a --results".split(),
         str(results),
         "--only",
         "dataset=cifar10",

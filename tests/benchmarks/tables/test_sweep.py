@@ -64,12 +64,7 @@ def test_a_table_of_methods_without_a_private_form_is_refused():
 
 def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
     done = shared_command(
-        "benchmarks",
-        "sweep",
-        "fediod/table1",
-        "--epsilon",
-        "50",
-        "--results",
+        *"benchmarks sweep fediod/table1 --epsilon 50 --results".split(),
         str(tmp_path),
         "--only",
         "row=standalone,fedkd",

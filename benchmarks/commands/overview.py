@@ -1,0 +1,209 @@
+"""What there is: `list`, `show` and `data`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from benchmarks.commands.app import console
+from benchmarks.tables import registry
+from benchmarks.tables.request import Request, takes
+from benchmarks.tables.told import Told, told_of
+from results import published
+from results.files import DataError
+
+
+def list_everything() -> None:
+    """Papers and tables, methods, and data sets with what is present."""
+    tables = RichTable(
+        "table", "what it shows", "reproducible", title="Tables", title_justify="left"
+    )
+    for name, table in registry.all_tables().items():
+        paper = name.split("/")[0]
+        if table is not None:
+            tables.add_row(name, f"{table.title}: {table.caption}", "yes")
+        else:
+            count = sum(cell.value is not None for cell in published.published_table(name))
+            tables.add_row(name, f"{count} published numbers of {paper}", "not yet")
+    console.print(tables)
+    methods = RichTable(
+        *("method", "what it is", "derived from", "leaves a client", "where"),
+        title="Methods and baselines",
+        title_justify="left",
+    )
+    entries = registry.methods().values()
+    told = told_of(entries)
+    for method in entries:
+        says = told.get(method.name, Told("", "", ()))
+        methods.add_row(
+            method.name,
+            escape(says.summary),
+            says.base,
+            ", ".join(says.sends) or "nothing",
+            f"{method.folder}/{Path(method.path).name}",
+        )
+    console.print(methods)
+    data_table()
+
+
+def data_table() -> None:
+    from datasets import catalogue
+
+    home = catalogue.data_home()
+    table = RichTable(
+        "data set",
+        "what",
+        "state",
+        "else uses",
+        title=escape(f"Data sets (data home: {home})"),
+        title_justify="left",
+    )
+    for name, source in catalogue.sources().items():
+        table.add_row(name, source.title, catalogue.state(name), ", ".join(source.stand_ins))
+    console.print(table)
+    if not home.is_dir():
+        console.print(f"{escape(str(home))} does not exist; FEDTABLES_DATA names another data home")
+
+
+@takes("profile", "protocol")
+def show_table(request: Request, table: Annotated[str, typer.Argument(help="paper/table")]) -> None:
+    """Published numbers of a table, and its protocol card with every setting's source."""
+    from benchmarks.reporting import cards
+
+    if table not in registry.all_tables():
+        registry.find_table(table)
+    cells = published.published_table(table)
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    metrics = list(dict.fromkeys(cell.metric for cell in cells))
+    for metric in metrics:
+        values = {(cell.row, cell.column): cell for cell in cells if cell.metric == metric}
+        title = f"{table}: published {metric}"
+        # The longer side runs down the page.
+        if len(rows) > len(columns):
+            texts = {row: {c: _text(values.get((row, c))) for c in columns} for row in rows}
+            drawn = published_tables(title, "row", texts)
+        else:
+            texts = {c: {row: _text(values.get((row, c))) for row in rows} for c in columns}
+            drawn = published_tables(title, "column", texts)
+        for part in drawn:
+            console.print(part)
+    paper, _, key = table.partition("/")
+    for claim in published.claims(paper):
+        if claim.table == key:
+            console.print(
+                f"claim {claim.id}: {escape(claim.claim)} (in print: {claim.holds_in_print},"
+                f" {claim.cells or 'no numbers'})"
+            )
+    spec = registry.all_tables()[table]
+    if spec is not None:
+        card = cards.terminal(registry.papers()[paper], spec, request.profile, request.protocol)
+        console.print(card if fits(card) else cards.listed(card))
+        for line in cards.table_settings(spec):
+            console.print(escape(line))
+        for note in registry.papers()[paper].notes:
+            console.print(f"note: {note}")
+    else:
+        console.print(f"{table} is not yet reproducible; its published numbers are data already.")
+
+
+def _text(cell: published.PublishedCell | None) -> str:
+    """A printed cell: `0.98 ± 0.01`, a dash for a printed dash, nothing for none."""
+    if cell is None:
+        return ""
+    return "–" if cell.value is None else f"{cell.value}" + (f" ± {cell.std}" if cell.std else "")
+
+
+def fits(table: RichTable) -> bool:
+    """Whether the terminal shows a table without a break within a word."""
+    endless = console.options.update(width=10**6)
+    return console.measure(table, options=endless).minimum <= console.width
+
+
+def published_tables(
+    title: str, heading: str, texts: Mapping[str, Mapping[str, str]]
+) -> list[RichTable]:
+    """Texts by line and column as one table, or as several with a part of the columns each, where
+    the terminal is too narrow.
+    """
+    lines = {name: line for name, line in texts.items() if any(line.values())}
+    across = list(next(iter(lines.values()), {}))
+    drawn = RichTable(title=title, title_justify="left")
+    drawn.add_column(heading, overflow="fold")
+    for name in across:
+        widest = max(len(line[name]) for line in lines.values())
+        drawn.add_column(name, overflow="fold", min_width=widest)
+    for name, line in lines.items():
+        drawn.add_row(name, *line.values())
+    if len(across) < 2 or fits(drawn):
+        return [drawn]
+    half = len(across) // 2
+    return [
+        table
+        for part in (across[:half], across[half:])
+        for table in published_tables(
+            title, heading, {name: {c: line[c] for c in part} for name, line in lines.items()}
+        )
+    ]
+
+
+def show_data(
+    download: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="fetch a data set whose licence allows it; repeatable"),
+    ] = None,
+) -> None:
+    """What data are present, verified, and how to get the rest."""
+    from datasets import catalogue
+    from datasets.digests import verified
+
+    wanted = [catalogue.source(name) for name in dict.fromkeys(download or [])]
+    for source in wanted:
+        if source.download is None:
+            raise DataError(f"{source.title} cannot be fetched by a program. {source.how_to_get}")
+    for source in wanted:
+        assert source.download is not None
+        console.print(
+            f"downloading {source.title} into {escape(str(catalogue.data_home()))};"
+            f" licence: {escape(source.licence)}"
+        )
+        try:
+            source.download(catalogue.data_home())
+        except (OSError, RuntimeError) as error:
+            raise DataError(
+                f"{source.title} could not be downloaded ({error}). Check the network, or fetch it"
+                f" by hand. {source.how_to_get}"
+            ) from error
+    data_table()
+    unusable = 0
+    for name, source in catalogue.sources().items():
+        if source.embedded:
+            try:
+                if not catalogue.is_present(name):
+                    console.print(
+                        f"[yellow]absent[/] {name}: {escape(source.how_to_get)}", soft_wrap=True
+                    )
+                    continue
+                resolved = catalogue.resolve(name)
+                splits = catalogue.load(resolved.used)
+                sizes = ", ".join(f"{split} {len(part):,}" for split, part in splits.items())
+                known = verified(name)
+                if resolved.digest in known:
+                    word = f"[green]verified by SHA-256[/]: {escape(known[resolved.digest])}"
+                elif known:
+                    word = "[yellow]unverified[/]: its content is none that is known"
+                else:
+                    word = "unverified: no digest of its content is known"
+                if resolved.digest not in known:
+                    word += f" (SHA-256 {resolved.digest})"
+                console.print(f"{name}: {sizes}; {word}", soft_wrap=True)
+            except DataError as error:
+                unusable += 1
+                console.print(f"[red]unusable[/] {name}: {escape(str(error))}", soft_wrap=True)
+    if unusable:
+        raise typer.Exit(1)
