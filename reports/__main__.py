@@ -159,8 +159,8 @@ def compare_sets(
     """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
     compared.
     """
-    from reports.comparing import summaries
-    from reports.comparing.costs import compare_speed, read_speed
+    from reports.comparing.costs import compare_speed
+    from reports.comparing.summaries import report, write_differences
     from reports.tables.resultset import read_pair
 
     rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio, exact)
@@ -173,16 +173,14 @@ def compare_sets(
     check_apart(outputs)
     differences = compare_results(*read_pair(base, new), rule)
     if base_speed is not None and new_speed is not None:
-        differences += compare_speed(read_speed(base_speed), read_speed(new_speed), time_ratio)
-    summary = summaries.markdown(differences, rule)
-    if output is not None:
-        write_atomic(output, summary + "\n")
-    if junit is not None:
-        write_atomic(junit, summaries.junit(differences))
-    if html is not None:
-        write_atomic(html, summaries.html(differences, rule, str(base), str(new)))
+        differences += compare_speed(base_speed, new_speed, time_ratio)
+    summary = report("md", differences, rule)
+    texts = {output: "md", junit: "xml", html: "html"}
+    for file, kind in texts.items():
+        if file is not None:
+            write_atomic(file, report(kind, differences, rule, str(base), str(new)) + "\n")
     if csv is not None:
-        summaries.write_differences(csv, differences)
+        write_differences(csv, differences)
     typer.echo(summary)
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
 

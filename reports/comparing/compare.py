@@ -9,8 +9,7 @@ no more than the rule explains is counted apart from those that are the same to 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from typing import NamedTuple
 
 from metrics.names import TEXTS
 from reports.comparing.comparable import check_comparable, covers
@@ -20,12 +19,25 @@ from reports.comparing.rule import ANOTHER_MACHINE, MOVED, UNDECIDED, Difference
 from reports.comparing.significance import explained, holm, loss_of, measurements, p_value
 from reports.tables.resultset import Key, ResultSet
 from reports.tables.table import share_of
-from reports.tables.units import Scale, scale_of
+from reports.tables.units import scale_of
 from results.record import OK
 from results.store import Line
 
 EXACT = {"bytes_up": "bytes up", "bytes_down": "bytes down", "epsilon": "ε", "delta": "δ"}
 """What must be equal, with its name in a report."""
+
+
+class Test(NamedTuple):
+    """What is known of a cell's value over seeds and machines."""
+
+    noise: float
+    """Standard deviation that one run has anyway, between machines."""
+    p: float | None
+    """None of what is not tested."""
+    significant: bool = False
+    """Whether it is worse or better beyond the level for all cells together."""
+    level: float = 1.0
+    """Of a single one, where all tested have a share in the rule's."""
 
 
 def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
@@ -35,99 +47,139 @@ def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Differe
     data digest or unit.
     """
     check_comparable(base, new)
-    differences: dict[Key, Difference] = {}
-    noises: dict[Key, float] = {}
-    broken = {key: line["status"] for key, line in new.cells.items() if line["status"] != OK}
-    for key, old in base.cells.items():
-        now = new.cells.get(key)
-        if old["status"] != OK:
-            differences[key] = _once_failed(key, now, new)
-        elif now is None:
-            differences[key] = _lost(key, old, broken)
-        else:
-            noises[key] = run_noise(key, base, new)
-            differences[key] = _judge(key, old, now, rule, noises[key])
-    _test(differences, base, new, rule, noises)
-    for key, difference in differences.items():
-        differences[key] = _told_if_moved(difference, base, new, rule.exact)
+    tests = _tests(base, new, rule.alpha)
+    cells = [
+        _judged(key, base, new, rule, tests[key]) if key in tests else _lost(key, old, new)
+        for key, old in base.cells.items()
+    ]
     for key, now in new.cells.items():
-        known = key in broken and any(covers(key, other) for other in base.cells)
-        if key not in base.cells and not known:
-            verdict, why = ("new", "") if now["status"] == OK else ("failed", now["status"])
+        failed = now["status"] != OK
+        if key not in base.cells and not (failed and any(covers(key, b) for b in base.cells)):
+            verdict, why = ("failed", now["status"]) if failed else ("new", "")
             values = ("", now["value"])
-            differences[key] = Difference(key, verdict, "", _text(now), why, values=values)
+            cells.append(Difference(key, verdict, "", _text(now), why, values=values))
     both = [(t, base.records[t], new.records[t]) for t in base.records if t in new.records]
     settings = [found for table in both for found in settings_of(*table)]
     costs = [found for table in both for found in costs_of(*table, rule)]
-    return [*differences.values(), *settings, *costs]
+    return [*cells, *settings, *costs]
 
 
-def _lost(key: Key, old: Line, broken: Mapping[Key, str]) -> Difference:
-    """A cell that the new set lacks. One that failed has one line, without metric, for all of its
-    measurements.
+def _tests(base: ResultSet, new: ResultSet, alpha: float) -> dict[Key, Test]:
+    """Of every cell that both sets measured its test, corrected for the number of all: one family
+    for what is worse, another for what is better.
     """
-    status = next((status for failed, status in broken.items() if covers(failed, key)), "")
+    found = {}
+    for key, old in base.cells.items():
+        if old["status"] == OK and key in new.cells:
+            now, noise = new.cells[key], run_noise(key, base, new)
+            one = not noise and min(measurements(old, now)) < 2
+            # What is identical cannot be a false alarm, and takes no part in the correction.
+            plain = one or key[3] in TEXTS or not _finite(old, now) or _identical(old, now)
+            p = None if plain else p_value(old, now, scale_of(key[3], old["unit"]).sign, noise)
+            found[key] = Test(noise, p)
+    tested = {key: test.p for key, test in found.items() if test.p is not None}
+    signs = {key: scale_of(key[3], base.cells[key]["unit"]).sign for key in tested}
+    significant = holm(tested, alpha)
+    significant |= holm({key: 1 - p for key, p in tested.items() if signs[key]}, alpha)
+    level = alpha / max(1, len(tested))
+    return {
+        key: test._replace(significant=key in significant, level=level)
+        for key, test in found.items()
+    }
+
+
+def _finite(old: Line, now: Line) -> bool:
+    return all(math.isfinite(float(line["value"])) for line in (old, now))
+
+
+def _identical(old: Line, now: Line) -> bool:
+    return all(old[name] == now[name] for name in ("value", "std", "n"))
+
+
+def _lost(key: Key, old: Line, new: ResultSet) -> Difference:
+    """A cell that failed in the base set, or that the new set lacks. One that failed has one line,
+    without metric, for all of its measurements.
+    """
+    if old["status"] != OK:
+        before = "failed in the base set"
+        if key in new.cells:
+            return Difference(key, "same", why=f"{before} too")
+        if any(covers(key, other) for other in new.cells):
+            return Difference(key, "better", why=before)
+        return Difference(key, "vanished", why=f"{before}, no such cell in the new set")
+    broken = {other: line["status"] for other, line in new.cells.items() if line["status"] != OK}
+    status = next((why for other, why in broken.items() if covers(other, key)), "")
     verdict, why = ("failed", status) if status else ("vanished", "no such cell in the new set")
     return Difference(key, verdict, _text(old), "", why, values=(old["value"], ""))
 
 
-def _once_failed(key: Key, now: Line | None, new: ResultSet) -> Difference:
-    if now is not None:
-        return Difference(key, "same", "", "", "failed in the base set too")
-    if any(covers(key, other) for other in new.cells):
-        return Difference(key, "better", "", "", "failed in the base set")
-    return Difference(
-        key, "vanished", "", "", "failed in the base set, no such cell in the new set"
-    )
-
-
-def _judge(key: Key, old: Line, now: Line, rule: Rule, noise: float) -> Difference:
-    """The difference of a cell that both sets have, before the correction for the number of
-    tests.
+def _judged(key: Key, base: ResultSet, new: ResultSet, rule: Rule, test: Test) -> Difference:
+    """The difference of a cell that both sets have; the worst of what is said of it counts. If the
+    rule is `exact`, another value of runs that are alike is a change, better or not.
     """
+    old, now = base.cells[key], new.cells[key]
     moved = [name for name in EXACT if old[name] != now[name]]
-    remarks = [_account(name, old[name], now[name]) for name in moved]
-    verdict, p = "changed" if remarks else "same", None
-    values = old["value"], now["value"]
-    if key[3] in TEXTS:
-        verdict = verdict if values[0] == values[1] else "worse"
-    elif not all(math.isfinite(float(value)) for value in values):
-        if values[0] != values[1]:
-            verdict = (
-                "worse" if math.isfinite(float(values[0])) else verdict if remarks else "better"
-            )
-            remarks.append("not finite")
-    else:
-        scale = scale_of(key[3], old["unit"])
-        loss = loss_of(float(values[0]), float(values[1]), scale.sign)
-        remarks.append(f"{'loss' if scale.sign else 'distance'} {loss:+.{scale.digits}f}")
-        if all(old[name] == now[name] for name in ("value", "std", "n")):
-            remarks.append(
-                "identical"
-            )  # it cannot be a false alarm, and takes no part in the correction
-        elif noise or min(measurements(old, now)) > 1:
-            p = p_value(old, now, scale.sign, noise)
-            remarks.append(f"p = {p:.2g}")
-            if noise:
-                remarks.append(f"{ANOTHER_MACHINE}, one run ± {noise:.{scale.digits}f}")
-        else:
-            allowed = scale.allowance(rule.tolerance, float(values[0]))
-            one = "no seed moves it" if old["std"] and now["std"] else "one seed"
-            remarks.append(f"{one}, tolerance {allowed:g}")
-            if verdict == "same":
-                verdict = (
-                    _worse(scale) if loss > allowed else "better" if loss < -allowed else "same"
-                )
-    if old.get("of") and now.get("of") and share_of(old) != share_of(now):
-        counts = (f"{cell['defined']} of {cell['of']}" for cell in (old, now))
-        remarks.append(f"mean over {' -> '.join(counts)} values")
-        verdict = verdict if verdict == "worse" else "changed"
+    verdict, remarks = _of_value(key[3], old, now, rule, test)
+    shares = _shares(old, now)
+    if verdict != "worse" and (moved or shares):
+        verdict = "changed"
+    remarks = [*(_account(name, old[name], now[name]) for name in moved), *remarks, *shares]
     for name in ("seeds", "statistic"):
         if old.get(name) and now.get(name) and old[name] != now[name]:
             remarks.append(f"{name} {old[name]} -> {now[name]}")
-    accounts = " and ".join(EXACT[name] for name in moved)
     why = ", ".join(remarks)
-    return Difference(key, verdict, _text(old), _text(now), why, p, values, accounts=accounts)
+    if verdict in ("same", "better", UNDECIDED) and old["value"] != now["value"]:
+        verdict = MOVED if verdict == "same" else verdict
+        if _alike(key, base, new):
+            verdict = "changed" if rule.exact else verdict
+            why = f"{why}; not identical on the same machine"
+    accounts, values = " and ".join(EXACT[name] for name in moved), (old["value"], now["value"])
+    texts = _text(old), _text(now)
+    return Difference(key, verdict, *texts, why, test.p, values, accounts=accounts)
+
+
+def _alike(key: Key, base: ResultSet, new: ResultSet) -> bool:
+    """Whether the same seeds were run on the same machine with the same packages."""
+    was, now = records_of(key, base), records_of(key, new)
+    seeds = [[record.seed for record in side] for side in (was, now)]
+    return bool(was) and seeds[0] == seeds[1] and all(map(same_machine, was, now))
+
+
+def _of_value(metric: str, old: Line, now: Line, rule: Rule, test: Test) -> tuple[str, list[str]]:
+    """The verdict on a value alone, and why."""
+    if metric in TEXTS:
+        return "same" if old["value"] == now["value"] else "worse", []
+    base, new = float(old["value"]), float(now["value"])
+    if not _finite(old, now):
+        lost = "worse" if math.isfinite(base) else "better"
+        return ("same", []) if old["value"] == now["value"] else (lost, ["not finite"])
+    scale = scale_of(metric, old["unit"])
+    worse, loss = "worse" if scale.sign else "changed", loss_of(base, new, scale.sign)
+    remarks = [f"{'loss' if scale.sign else 'distance'} {loss:+.{scale.digits}f}"]
+    if _identical(old, now):
+        return "same", [*remarks, "identical"]
+    allowed = scale.allowance(rule.tolerance, base)
+    if test.p is None:
+        one = "no seed moves it" if old["std"] and now["std"] else "one seed"
+        verdict = worse if loss > allowed else "better" if loss < -allowed else "same"
+        return verdict, [*remarks, f"{one}, tolerance {allowed:g}"]
+    text = f"p = {test.p:.2g}"
+    if test.noise:
+        text += f", {ANOTHER_MACHINE}, one run ± {test.noise:.{scale.digits}f}"
+    if test.significant and loss and abs(loss) >= scale.allowance(rule.effect, base):
+        return worse if loss > 0 else "better", [*remarks, f"{text} (Holm)"]
+    if loss > max(allowed, explained(old, now, test.noise, test.level)):
+        text += ": more than one seed may lose, too much spread to decide; add seeds"
+        return UNDECIDED, [*remarks, text]
+    return "same", [*remarks, text]
+
+
+def _shares(old: Line, now: Line) -> list[str]:
+    """That the means are over different shares of their values."""
+    if not (old.get("of") and now.get("of")) or share_of(old) == share_of(now):
+        return []
+    counts = (f"{cell['defined']} of {cell['of']}" for cell in (old, now))
+    return [f"mean over {' -> '.join(counts)} values"]
 
 
 def _account(name: str, old: str, now: str) -> str:
@@ -136,61 +188,6 @@ def _account(name: str, old: str, now: str) -> str:
         return f"{EXACT[name]} {old or 'none'} -> {now or 'none'}"
     share = f" ({100 * (int(now) / int(old) - 1):+.1f} %)" if int(old) else ""
     return f"{EXACT[name]} {int(old):,} -> {int(now):,}{share}"
-
-
-def _test(
-    differences: dict[Key, Difference],
-    base: ResultSet,
-    new: ResultSet,
-    rule: Rule,
-    noises: Mapping[Key, float],
-) -> None:
-    """Put the verdicts of the tests into `differences`: one family for what is worse, another for
-    what is better.
-    """
-    tested = {key: d.p for key, d in differences.items() if d.p is not None}
-    signs = {key: scale_of(key[3], base.cells[key]["unit"]).sign for key in tested}
-    worse = holm(tested, rule.alpha)
-    better = holm({key: 1 - p for key, p in tested.items() if signs[key]}, rule.alpha)
-    for key in tested:
-        if differences[key].verdict != "same":
-            continue
-        old, now, why = base.cells[key], new.cells[key], differences[key].why
-        scale = scale_of(key[3], old["unit"])
-        value = float(old["value"])
-        loss = loss_of(value, float(now["value"]), scale.sign)
-        if key in worse | better and loss and abs(loss) >= scale.allowance(rule.effect, value):
-            verdict = _worse(scale) if loss > 0 else "better"
-            differences[key] = replace(differences[key], verdict=verdict, why=f"{why} (Holm)")
-        elif loss > max(
-            scale.allowance(rule.tolerance, value),
-            explained(old, now, noises[key], rule.alpha / len(tested)),
-        ):
-            why += ": more than one seed may lose, too much spread to decide; add seeds"
-            differences[key] = replace(differences[key], verdict=UNDECIDED, why=why)
-
-
-def _told_if_moved(
-    difference: Difference, base: ResultSet, new: ResultSet, exact: bool
-) -> Difference:
-    """A cell whose value moved is not the `same`, though the rule explains it. Where its records
-    were made with the same seeds, machine and packages it says so, and if `exact` it is `changed`,
-    better or not.
-    """
-    movable = difference.verdict in ("same", "better", UNDECIDED)
-    if not movable or difference.values[0] == difference.values[1]:
-        return difference
-    was, now = records_of(difference.cell, base), records_of(difference.cell, new)
-    alike = [r.seed for r in was] == [r.seed for r in now] and all(map(same_machine, was, now))
-    verdict, why = difference.verdict, difference.why
-    if was and alike:
-        verdict = "changed" if exact else verdict
-        why = f"{why}; not identical on the same machine"
-    return replace(difference, verdict=MOVED if verdict == "same" else verdict, why=why)
-
-
-def _worse(scale: Scale) -> str:
-    return "worse" if scale.sign else "changed"
 
 
 def _text(cell: Line) -> str:

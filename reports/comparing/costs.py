@@ -7,21 +7,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from reports.comparing.rule import (
-    COST,
-    MEMORY,
-    NOT_COMPARED,
-    OTHER,
-    SETTINGS,
-    SPEED,
-    TIME,
-    WHOLE,
-    Difference,
-    Rule,
-)
+from reports.comparing.rule import COST, NOT_COMPARED, OTHER, SPEED, Difference, Rule
 from reports.tables.resultset import Key
 from results.files import ResultsError
 from results.record import OK, Record
@@ -30,9 +18,11 @@ SHORT_S = 10.0
 """Seconds below which a table's time says nothing: start-up and the machine's other work weigh too
 much."""
 RUN_ALIKE = ("device", "threads", "precision", "compile", "stacked")
-"""Entries of a record's `machine` that must agree before time or memory are compared; for times
-`hardware`, `kernels` and `cores` too."""
-TABLE, MEDIAN = "speed", "median"
+"""Entries of a record's `machine` that must agree before time or memory are compared."""
+TIMED_ALIKE = ("hardware", "kernels", "cores")
+"""For times these too."""
+TIME, MEMORY, WHOLE = "time", "peak memory", "all cells"
+SLOWER, LARGER = "slower", "larger"
 Pairs = Sequence[tuple[Record, Record]]
 
 
@@ -40,16 +30,14 @@ def settings_of(table: str, base: Sequence[Record], new: Sequence[Record]) -> li
     """One line that names the settings in which the cells of both sets differ; none if they do
     not.
     """
-    after = {(r.row, r.column, r.seed): r.config for r in new}
-    changes: dict[str, None] = {}
-    for record in base:
-        now = after.get((record.row, record.column, record.seed), record.config)
-        for name in sorted(record.config.keys() | now.keys()):
-            if record.config.get(name) != now.get(name):
-                changes[f"{name} {record.config.get(name)} -> {now.get(name)}"] = None
-    if not changes:
-        return []
-    return [Difference((table, WHOLE, "", SETTINGS), OTHER, "", "", "; ".join(changes), kind=COST)]
+    changes = dict.fromkeys(
+        f"{name} {was.config.get(name)} -> {now.config.get(name)}"
+        for was, now in _pairs(base, new)
+        for name in sorted(was.config.keys() | now.config.keys())
+        if was.config.get(name) != now.config.get(name)
+    )
+    key = (table, WHOLE, "", "settings")
+    return [Difference(key, OTHER, why="; ".join(changes), kind=COST)] if changes else []
 
 
 def costs_of(
@@ -58,19 +46,36 @@ def costs_of(
     """Time and memory of the cells that finished in both sets; one line that says why, where they
     cannot be compared.
     """
-    asked = {TIME: rule.time_ratio, MEMORY: rule.memory_ratio}
-    asked = {what: allowed for what, allowed in asked.items() if allowed}
-    if not asked:
-        return []
-    finished = {(r.row, r.column, r.seed): r for r in new if r.status == OK}
-    places = [(r, finished.get((r.row, r.column, r.seed))) for r in base if r.status == OK]
-    pairs = [(was, now) for was, now in places if now is not None]
-    if why := _not_alike(base, new, pairs):
-        return [_not_compared((table, WHOLE, "", ", ".join(asked)), why, COST)]
-    return [
-        (_time if what == TIME else _memory)((table, WHOLE, "", what), pairs, allowed)
-        for what, allowed in asked.items()
-    ]
+    ratios = {TIME: rule.time_ratio, MEMORY: rule.memory_ratio}
+    ratios = {what: allowed for what, allowed in ratios.items() if allowed}
+    pairs = [(was, now) for was, now in _pairs(base, new) if was.status == now.status == OK]
+    why = _not_alike(base, new, pairs)
+    if ratios and why:
+        key = (table, WHOLE, "", ", ".join(ratios))
+        return [Difference(key, NOT_COMPARED, why=why, kind=COST)]
+    found = []
+    for what, allowed in ratios.items():
+        key = (table, WHOLE, "", what)
+        if what == MEMORY:
+            was, now = (
+                max(float(r.peak_memory_mb) for r in side) for side in zip(*pairs, strict=True)
+            )
+            found.append(_by_ratio(key, (was, now), allowed, LARGER, COST))
+            continue
+        was, now = (math.fsum(r.seconds for r in side) for side in zip(*pairs, strict=True))
+        why = _unlike(pairs, TIMED_ALIKE)
+        if not why and was < SHORT_S:
+            why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
+        missing = Difference(key, NOT_COMPARED, why=why, kind=COST)
+        found.append(missing if why else _by_ratio(key, (was, now), allowed, SLOWER, COST))
+    return found
+
+
+def _pairs(base: Sequence[Record], new: Sequence[Record]) -> Pairs:
+    """The records of cells that both sets have."""
+    after = {(r.row, r.column, r.seed): r for r in new}
+    places = ((r, after.get((r.row, r.column, r.seed))) for r in base)
+    return [(was, now) for was, now in places if now is not None]
 
 
 def _not_alike(base: Sequence[Record], new: Sequence[Record], pairs: Pairs) -> str:
@@ -81,25 +86,11 @@ def _not_alike(base: Sequence[Record], new: Sequence[Record], pairs: Pairs) -> s
     if not pairs:
         return "no cell finished in both sets with the same seed"
     was, now = (
-        sum(int(record.stages.get("computed", 0)) for record in side)
-        for side in zip(*pairs, strict=True)
+        sum(int(r.stages.get("computed", 0)) for r in side) for side in zip(*pairs, strict=True)
     )
     if was != now:
         return f"{was} and {now} stages were computed, the others found in the cache"
     return _unlike(pairs, RUN_ALIKE)
-
-
-def _time(key: Key, pairs: Pairs, allowed: float) -> Difference:
-    was, now = (math.fsum(r.seconds for r in side) for side in zip(*pairs, strict=True))
-    why = _unlike(pairs, ("hardware", "kernels", "cores"))
-    if not why and was < SHORT_S:
-        why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
-    return _not_compared(key, why, COST) if why else _by_ratio(key, was, now, allowed, "s", COST)
-
-
-def _memory(key: Key, pairs: Pairs, allowed: float) -> Difference:
-    was, now = (max(float(r.peak_memory_mb) for r in side) for side in zip(*pairs, strict=True))
-    return _by_ratio(key, was, now, allowed, "MB", COST)
 
 
 def _unlike(pairs: Pairs, names: Iterable[str]) -> str:
@@ -114,34 +105,23 @@ def _unlike(pairs: Pairs, names: Iterable[str]) -> str:
     return ""
 
 
-def _not_compared(key: Key, why: str, kind: str) -> Difference:
-    return Difference(key, NOT_COMPARED, "", "", why, kind=kind)
-
-
-def _by_ratio(key: Key, was: float, now: float, allowed: float, unit: str, kind: str) -> Difference:
+def _by_ratio(
+    key: Key, pair: tuple[float, float], allowed: float, worse: str, kind: str
+) -> Difference:
     """The difference of two times or sizes, a regression if their ratio is above `allowed`."""
+    was, now = pair
     ratio = now / was if was else math.inf if now else 1.0
-    old, new = (
-        f"{value:,.1f} {unit}" if value >= 10 else f"{value:.3g} {unit}" for value in (was, now)
-    )
-    worse = "larger" if unit == "MB" else "slower"
+    unit = "MB" if worse == LARGER else "s"
+    texts = [f"{value:,.1f} {unit}" if value >= 10 else f"{value:.3g} {unit}" for value in pair]
     why = f"ratio {ratio:.2f}, {allowed:g} allowed"
     verdict = worse if ratio > allowed else "same"
-    return Difference(key, verdict, old, new, why, values=(repr(was), repr(now)), kind=kind)
+    return Difference(key, verdict, *texts, why, values=(repr(was), repr(now)), kind=kind)
 
 
-@dataclass(frozen=True)
-class SpeedRun:
-    """One run of the benchmarks."""
-
-    machine: str
-    """Processor and number of cores."""
-    medians: Mapping[str, float]
-    """Seconds per round by full name of the benchmark."""
-
-
-def read_speed(path: Path) -> SpeedRun:
-    """Read such a file. Raises ResultsError if it is not one, or has no benchmark."""
+def read_speed(path: Path) -> tuple[str, Mapping[str, float]]:
+    """The machine of one run of the benchmarks, and the median seconds per round by full name of
+    the benchmark. Raises ResultsError if the file is not one, or has no benchmark.
+    """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
         info, found = value["machine_info"], value["benchmarks"]
@@ -154,26 +134,25 @@ def read_speed(path: Path) -> SpeedRun:
         ) from error
     if not medians:
         raise ResultsError(f"{path} has no benchmark")
-    return SpeedRun(f"{name}, {cpu.get('count')} cores", medians)
+    return f"{name}, {cpu.get('count')} cores", medians
 
 
-def compare_speed(base: SpeedRun, new: SpeedRun, allowed: float) -> list[Difference]:
+def compare_speed(base: Path, new: Path, allowed: float) -> list[Difference]:
     """The ratio of the medians of every benchmark, where both ran on the same processor; 0 leaves
-    the ratios out.
-
-    A benchmark that vanished is a regression on any machine.
+    the ratios out. A benchmark that vanished is a regression on any machine.
     """
+    (machine, before), (other, after) = read_speed(base), read_speed(new)
     why = "the ratio of times is turned off" if not allowed else ""
-    if base.machine != new.machine:
-        why = f"{base.machine} and {new.machine}"
-    differences = [_not_compared((TABLE, "", "", MEDIAN), why, SPEED)] if why else []
-    for name in {**base.medians, **new.medians}:
-        key, was, now = (TABLE, name, "", MEDIAN), base.medians.get(name), new.medians.get(name)
+    why = why if machine == other else f"{machine} and {other}"
+    median = ("speed", "", "", "median")
+    found = [Difference(median, NOT_COMPARED, why=why, kind=SPEED)] if why else []
+    for name in {**before, **after}:
+        key, was, now = ("speed", name, "", "median"), before.get(name), after.get(name)
         if was is None:
-            differences.append(Difference(key, "new", "", "", kind=SPEED))
+            found.append(Difference(key, "new", kind=SPEED))
         elif now is None:
             lost = "no such benchmark in the new file"
-            differences.append(Difference(key, "vanished", "", "", lost, kind=SPEED))
+            found.append(Difference(key, "vanished", why=lost, kind=SPEED))
         elif not why:
-            differences.append(_by_ratio(key, was, now, allowed, "s", SPEED))
-    return differences
+            found.append(_by_ratio(key, (was, now), allowed, SLOWER, SPEED))
+    return found

@@ -52,7 +52,8 @@ def run_noise(key: Key, base: ResultSet, new: ResultSet) -> float:
     if key[3] in TEXTS or all(same_machine(a, b) for a in was for b in now):
         return 0.0
     values = [float(results.cells[key]["value"]) for results in (base, new)]
-    return spread(key[3], base.cells[key]["unit"], values, _test_samples((*was, *now)))
+    samples = max(record.test_samples for record in (*was, *now))
+    return spread(key[3], base.cells[key]["unit"], values, samples)
 
 
 def spread(metric: str, unit: str, values: Iterable[float], samples: int) -> float:
@@ -74,7 +75,3 @@ def spread(metric: str, unit: str, values: Iterable[float], samples: int) -> flo
         return rounding
     share = (base + new) / 2 / whole
     return math.hypot(rounding, whole * math.sqrt(max(0.0, share * (1 - share)) / samples))
-
-
-def _test_samples(records: Iterable[Record]) -> int:
-    return max((record.test_samples for record in records), default=0)

@@ -10,14 +10,13 @@ from reports.tables.resultset import Key
 
 CELL, COST, SPEED = "cell", "cost", "speed"
 """Kinds of differences: a cell of a table, a table's time or memory, a speed benchmark."""
-NOT_COMPARED = "not compared"
-UNDECIDED = "undecided"
+NOT_COMPARED, UNDECIDED, OTHER = "not compared", "undecided", "other"
 MOVED = "moved within spread"
 """Not the same digits, and no more than the rule explains."""
-OTHER = "other"
 ANOTHER_MACHINE = "another machine"
 """In the reason of a cell that was tested with what test set and rounding may move."""
-WHOLE, TIME, MEMORY, SETTINGS = "all cells", "time", "peak memory", "settings"
+REGRESSIONS = ("worse", "vanished", "failed", "changed", "slower", "larger")
+"""Verdicts with which a comparison fails."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class Difference:
     `new`, `changed` (bytes, epsilon, a metric without direction; with `exact` any) or `undecided`
     (a loss above the tolerance that the seeds' spread leaves open); of costs and speed also
     `slower`, `larger` and `not compared`, of a table's settings `other`."""
-    base: str
+    base: str = ""
     """The value as printed."""
-    new: str
+    new: str = ""
     why: str = ""
     p: float | None = None
     """Of the test, if there was one, before the correction."""
@@ -65,8 +64,13 @@ class Difference:
 
     @property
     def is_regression(self) -> bool:
-        return self.verdict in ("worse", "vanished", "failed", "changed", "slower", "larger")
+        return self.verdict in REGRESSIONS
 
     @property
-    def name(self) -> str:
-        return " ".join(part for part in self.cell if part)
+    def table(self) -> str:
+        return self.cell[0]
+
+    @property
+    def place(self) -> str:
+        """The cell within its table."""
+        return " ".join(filter(None, self.cell[1:]))

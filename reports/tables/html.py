@@ -1,5 +1,5 @@
-"""Renders the pages of this folder: `templates/NAME`, with everything escaped that is not markup
-already.
+"""Renders the templates of this folder, `templates/NAME`: pages and XML with everything escaped
+that is not markup already, Markdown by the filter `escaped`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from reports.tables.markup import escaped
 from results.names import printable
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -23,11 +24,12 @@ def render(name: str, **values: Any) -> str:
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
+        autoescape=not name.endswith(".md.jinja"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["escaped"] = escaped
     page = environment.get_template(name).render(**values)
     page = "\n".join(map(printable, page.split("\n")))
     return page.replace(HEAD, HEAD + _policy(page), 1)

@@ -73,7 +73,7 @@ def reference(tmp_path_factory) -> ResultSet:
 def test_no_rounding_is_a_regression(reference, tmp_path, rounding):
     compared = cells(reference, results(tmp_path, rounding))
     assert any(d.values[0] != d.values[1] for d in compared)
-    assert [d.name for d in compared if d.is_regression] == []
+    assert [d.cell for d in compared if d.is_regression] == []
 
 
 def test_a_loss_of_the_wrong_sign_is_found_under_another_rounding(reference, tmp_path):
