@@ -176,12 +176,12 @@ def compare_sets(
         differences += compare_speed(base_speed, new_speed, time_ratio)
     summary = report("md", differences, rule)
     texts = {output: "md", junit: "xml", html: "html"}
-    for file, kind in texts.items():
-        if file is not None:
-            write_atomic(file, report(kind, differences, rule, str(base), str(new)) + "\n")
+    for place, kind in texts.items():
+        if place is not None:
+            write_atomic(place, report(kind, differences, rule, str(base), str(new)))
     if csv is not None:
         write_differences(csv, differences)
-    typer.echo(summary)
+    typer.echo(summary, nl=False)
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
 
 

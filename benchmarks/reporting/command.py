@@ -26,32 +26,29 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     if swept:
         budgets = dict.fromkeys(column["epsilon"] for column in run.table.columns)
         words += ["--epsilon", ",".join(epsilon for epsilon in budgets if epsilon != "inf")]
-    words += ["--profile", selection.profile]
-    if selection.protocol != "paper":
-        words += ["--protocol", selection.protocol]
     rows = dict.fromkeys(record.row for record in records)
     kept = {name for row in run.table.rows if row.key in rows for name in (row.key, row.method)}
     dropped = tuple(name for name in selection.drop if name not in kept)
-    for key, texts in _only(run, records, dropped).items():
-        for text in texts:
-            words += ["--only", f"{key}={text}"]
     printed = [row.key for row in registry.find_table(name)[1].rows]
-    changed = [f"+{row}" for row in rows if row not in printed]
-    changed += [f"-{name}" for name in dropped]
-    if changed:
-        words += ["--methods", ",".join(changed)]
+    changed = [f"+{row}" for row in rows if row not in printed] + [f"-{name}" for name in dropped]
     seeds = sorted({record.seed for record in records})
-    if seeds != [0]:
-        words += ["--seeds", ",".join(map(str, seeds))]
-    if selection.device != usual_device(selection.profile):
-        words += ["--device", selection.device]
     usual = usual_execution(selection.profile, selection.device)
-    if (execution.precision, execution.compile) != (usual.precision, usual.compile):
-        usual = DEFAULT
-        words += ["--precision", execution.precision]
+    other = (execution.precision, execution.compile) != (usual.precision, usual.compile)
+    compared = DEFAULT if other else usual
     chosen = (
-        ("--compile", execution.compile, usual.compile),
-        ("--stacked", str(execution.stacked), str(usual.stacked)),
+        ("--profile", selection.profile, ""),
+        ("--protocol", selection.protocol, "paper"),
+        *(
+            ("--only", f"{key}={text}", "")
+            for key, texts in _only(run, records, dropped).items()
+            for text in texts
+        ),
+        ("--methods", ",".join(changed), ""),
+        ("--seeds", ",".join(map(str, seeds)), "0"),
+        ("--device", selection.device, usual_device(selection.profile)),
+        ("--precision", execution.precision if other else "", ""),
+        ("--compile", execution.compile, compared.compile),
+        ("--stacked", str(execution.stacked), str(compared.stacked)),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
         *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
         *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.kept.left),

@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -17,6 +18,7 @@ from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
 from metrics.names import AT_COST, facts
 from reports.kinds.scorecard import PROPERTIES
+from reports.tables.html import render
 from reports.tables.markup import code, escaped, markdown_table
 from reports.tables.ranking import complete
 from reports.tables.standings import ACCURACY, Condition, Standing, Standings, fronts, ranking
@@ -24,29 +26,12 @@ from reports.tables.units import PERCENT, scale_of
 from results.names import printable
 from results.sourcecode import ROOT
 
-HEAD = """# Methods
-
-A card for each method and baseline, written by `python -m benchmarks cards` from its class and,
-below the table, from what [the league](league.md) measured of it. What leaves a client is what the
-method declares, and the ledger of every run is checked against it; a private form is a mechanism
-under which its guarantee holds; a labelled validation set at the server is needed where the code of
-the method asks for one.
-
-In the league a method without public images stands in every condition of its partition, with public
-images and without. Numbers are the lowest and highest over the conditions of a table, each a mean
-over seeds. Ranks are by accuracy over the conditions in which networks are alike, and so are Pareto
-fronts, of means; the best and the worst rank are its own, among the methods that are ranked. Cut
-short: accuracy had not settled when the run ended. Times are those of the machine that ran it, with
-whatever it did beside. What a method needs and exchanges is read off its runs; a yes says that"""
-
 
 def cards_page(entries: Iterable[MethodEntry], found: Standings | None) -> str:
     """The page of all methods, in the order of their names; `found` are the league's standings."""
     rows = rows_by_method()
-    parts = [HEAD, "", *(f"- {escaped(meaning)}" for meaning in PROPERTIES.values())]
-    for entry in entries:
-        parts += ["", *card(entry, rows.get(entry.name, {}), found)]
-    return "\n".join(parts) + "\n"
+    cards = [card(entry, rows.get(entry.name, {}), found) for entry in entries]
+    return render("methods.md.jinja", meanings=PROPERTIES.values(), cards=cards)
 
 
 def rows_by_method() -> dict[str, dict[str, list[str]]]:
@@ -58,8 +43,10 @@ def rows_by_method() -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings | None) -> list[str]:
-    """The lines of one card; `tables` are those that have the method, with its rows."""
+def card(
+    entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings | None
+) -> dict[str, Any]:
+    """What stands on one card; `tables` are those that have the method, with its rows."""
     method = entry.load()
     place = Path(entry.path)
     source = place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else place.name
@@ -73,22 +60,21 @@ def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings |
     }
     if method.oracle:
         declared["upper bound, knows"] = ", ".join(sorted(method.oracle))
-    lines = [
-        f"## {escaped(printable(method.title) or entry.name)}: {code(entry.name)}",
-        "",
-        escaped(summary(method)),
-        "",
-        "| | |",
-        "|---|---|",
-        *(f"| {name} | {text} |" for name, text in declared.items()),
-    ]
-    if found is not None:
-        in_league = {c.table for c in found.conditions}
-        mine = {key for name, keys in tables.items() if name in in_league for key in keys}
-        for standing in found.methods:
-            if standing.row in mine and standing.values.get(ACCURACY):
-                lines += ["", *measured(found, standing)]
-    return lines
+    return {
+        "title": printable(method.title) or entry.name,
+        "name": entry.name,
+        "summary": summary(method),
+        "declared": declared,
+        "measured": [] if found is None else in_league(found, tables),
+    }
+
+
+def in_league(found: Standings, tables: Mapping[str, list[str]]) -> list[list[str]]:
+    """What the league says of each row of a method that it measured."""
+    names = {c.table for c in found.conditions}
+    mine = {key for name, keys in tables.items() if name in names for key in keys}
+    rows = (s for s in found.methods if s.row in mine and s.values.get(ACCURACY))
+    return [measured(found, standing) for standing in rows]
 
 
 def summary(method: type[Method]) -> str:

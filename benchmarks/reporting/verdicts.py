@@ -21,6 +21,10 @@ from results.published import parse_column
 from results.record import OK, Measurement, Record
 from results.store import TableFiles
 
+NO_VALUES = "not judged (the paper prints no values)"
+COUNTS = ("held", "failed", "undecided", "cut_short", "settled", "failed_settled")
+"""Of a verdict's comparisons, as columns of a table's `claims.csv`."""
+
 if TYPE_CHECKING:
     from reports.tables.claims import Verdict
     from reports.tables.predicates import Tables, Value
@@ -39,28 +43,29 @@ def values_of(records: Sequence[Record], unit: str = "") -> list[Value]:
             if isinstance(m.value, float):
                 place = (record.row, f"{record.column} {m.column}".strip(), m.metric)
                 groups.setdefault(place, []).append((record, m))
-    values, learnt = [], dict[tuple[str, str], bool]()
+    means = {
+        place: sum(float(m.value) for _, m in of_it) / len(of_it) for place, of_it in groups.items()
+    }
+    learnt: dict[tuple[str, str], bool] = {}
     for (row, column, metric), of_seeds in groups.items():
-        numbers = [float(m.value) for _, m in of_seeds]
-        settled = _of_all([record.settled.get(metric) for record, _ in of_seeds])
-        counts = [(m.defined, m.of) for _, m in of_seeds if m.defined is not None]
-        counted = (sum(d or 0 for d, _ in counts), sum(of or 0 for _, of in counts))
-        mean = sum(numbers) / len(numbers)
-        values.append(
-            Value(
-                *(row, parse_column(column), metric, mean, settled),
-                counted if len(counts) == len(of_seeds) else None,
-            )
-        )
         _, best = scale_of(metric, unit).bounds or (0, 1)
-        above = above_chance(metric, mean / best, of_seeds[0][0])
+        above = above_chance(metric, means[row, column, metric] / best, of_seeds[0][0])
         if above is not None:
             learnt[row, column] = learnt.get((row, column), False) or above
-    places = [(row, column) for row, column, _ in groups]
-    return [
-        replace(value, learnt=learnt.get(place)) if value.metric in COSTS else value
-        for value, place in zip(values, places, strict=True)
-    ]
+    values = []
+    for (row, column, metric), of_seeds in groups.items():
+        settled = [record.settled.get(metric) for record, _ in of_seeds]
+        counts = [(m.defined, m.of or 0) for _, m in of_seeds if m.defined is not None]
+        known = len(counts) == len(of_seeds)
+        values.append(
+            Value(
+                *(row, parse_column(column), metric, means[row, column, metric]),
+                False if False in settled else None if None in settled else True,
+                (sum(d for d, _ in counts), sum(of for _, of in counts)) if known else None,
+                learnt.get((row, column)) if metric in COSTS else None,
+            )
+        )
+    return values
 
 
 def above_chance(metric: str, value: float, record: Record) -> bool | None:
@@ -75,11 +80,6 @@ def above_chance(metric: str, value: float, record: Record) -> bool | None:
         return None
     error = math.sqrt(chance * (1 - chance) / record.test_samples) if record.test_samples else 0.0
     return value > chance + 2 * error
-
-
-def _of_all(seeds: Sequence[bool | None]) -> bool | None:
-    """False if a seed's run was cut short, else None if of one it is not known."""
-    return False if False in seeds else None if None in seeds else True
 
 
 def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str]]:
@@ -148,30 +148,14 @@ def judge_records(
         for expected in paper.expectations(of_table)
     ]
     alone = _spread_note(of_table, seeds)
+    about = {"seeds": str(len(seeds)), "profile": profile, "data": origins}
     lines = []
     for name, text, in_print, verdict in stated:
-        lines.append(
-            {
-                "id": name,
-                "claim": text,
-                "verdict": (
-                    verdict.word + at_which + alone
-                    if verdict
-                    else "not judged (the paper prints no values)"
-                ),
-                "held": str(verdict.held if verdict else ""),
-                "failed": str(verdict.failed if verdict else ""),
-                "undecided": str(verdict.undecided if verdict else ""),
-                "cut_short": str(verdict.cut_short if verdict else ""),
-                "settled": str(verdict.settled if verdict else ""),
-                "failed_settled": str(verdict.failed_settled if verdict else ""),
-                "in_print": in_print,
-                "seeds": str(len(seeds)),
-                "profile": profile,
-                "data": origins,
-                "fails_at": " | ".join(verdict.fails_at) if verdict else "",
-            }
-        )
+        word = verdict.word + at_which + alone if verdict else NO_VALUES
+        counts = {count: str(getattr(verdict, count, "")) for count in COUNTS}
+        line = {"id": name, "claim": text, "verdict": word, **counts, "in_print": in_print}
+        fails_at = " | ".join(verdict.fails_at) if verdict else ""
+        lines.append({**line, **about, "fails_at": fails_at})
     return lines
 
 

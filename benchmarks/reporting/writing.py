@@ -151,25 +151,11 @@ def draw(run: TableRun, table: ShownTable) -> None:
 
 
 def _shown(run: TableRun, table: ShownTable) -> str:
-    """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the
-    code that draws.
+    """Digest of everything that determines a picture: numbers, printed ones, layout and the code
+    that draws.
     """
-    layout = table.layout
-    return digest(
-        repr(
-            [
-                replace(layout, oracles=frozenset()),
-                sorted(layout.oracles),
-                table.cells,
-                published.published_table(run.name),
-                [
-                    (r.row, r.column, r.seed, r.status, r.measurements, r.arrays)
-                    for r in table.records
-                ],
-                run.table.measure,
-                [(row.key, row.role) for row in run.rows],
-                [(cell.key, cell.code) for cell in run.cells],
-                source_digest(module_of(run.table.measure), "benchmarks.reporting.writing"),
-            ]
-        )
-    )
+    layout = replace(table.layout, oracles=frozenset()), sorted(table.layout.oracles)
+    found = [(r.row, r.column, r.seed, r.measurements, r.arrays) for r in table.records]
+    code = source_digest(module_of(run.table.measure), "benchmarks.reporting.writing")
+    printed = published.published_table(run.name)
+    return digest(repr([layout, table.cells, table.clients, found, printed, code]))

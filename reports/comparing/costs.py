@@ -112,10 +112,10 @@ def _by_ratio(
     was, now = pair
     ratio = now / was if was else math.inf if now else 1.0
     unit = "MB" if worse == LARGER else "s"
-    texts = [f"{value:,.1f} {unit}" if value >= 10 else f"{value:.3g} {unit}" for value in pair]
+    old, new = (f"{v:,.1f} {unit}" if v >= 10 else f"{v:.3g} {unit}" for v in pair)
     why = f"ratio {ratio:.2f}, {allowed:g} allowed"
     verdict = worse if ratio > allowed else "same"
-    return Difference(key, verdict, *texts, why, values=(repr(was), repr(now)), kind=kind)
+    return Difference(key, verdict, old, new, why, values=(repr(was), repr(now)), kind=kind)
 
 
 def read_speed(path: Path) -> tuple[str, Mapping[str, float]]:

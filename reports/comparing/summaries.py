@@ -48,7 +48,7 @@ def report(
     for d in differences:
         if d.verdict == NOT_COMPARED:
             left_out.setdefault((d.cell[3], d.why), []).append(d.table)
-    text = render(
+    return render(
         f"compare.{kind}.jinja",
         verdict="Regression" if regressions else "No regression",
         counts=counted(differences),
@@ -63,7 +63,6 @@ def report(
         left_out=left_out,
         skipped=(NOT_COMPARED, UNDECIDED),
     )
-    return text.rstrip()
 
 
 def counted(differences: Sequence[Difference]) -> str:

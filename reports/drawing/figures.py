@@ -1,9 +1,9 @@
 """What every picture shares: its size, axes and their limits, title, legend and footnote, and files
 as PNG, SVG and PDF.
 
-A picture is as wide as one column of a paper, or as two; its texts are of the size of a caption.
-Matplotlib's constrained layout places the panels. Title, legend and footnote stand above and below
-them, and the file is as high as it takes.
+A picture is as wide as one column of a paper, or as two; its texts are of the size of a caption
+(`paper.mplstyle`). Matplotlib's constrained layout places the panels. Title, legend and footnote
+stand above and below them, and the file is as high as it takes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
+from matplotlib import style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
@@ -41,34 +40,6 @@ TITLE, LABEL, TICK, NOTE = 7.5, 7.0, 6.5, 5.0
 """Sizes of text in points."""
 WIDE = 0.55
 """Of its height, about how wide a letter is."""
-STYLE: Any = {
-    # Matplotlib's own first: no picture hangs on the user's settings.
-    **{k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")},
-    "font.size": LABEL,
-    "axes.titlesize": LABEL,
-    "axes.labelsize": LABEL,
-    "xtick.labelsize": TICK,
-    "ytick.labelsize": TICK,
-    "legend.fontsize": TICK,
-    "axes.linewidth": 0.6,
-    "axes.titlepad": 4.0,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.alpha": 0.3,
-    "grid.linewidth": 0.5,
-    "hatch.linewidth": 0.5,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 3.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "errorbar.capsize": 1.5,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "fedtables",
-}
-"""Of Matplotlib, while a picture is drawn. The salt makes the same plot the same file."""
 HIGHEST_COMMON, FIRST_REACHED = "highest that every row reaches", "reached for the first time"
 """Labels of the marks in a plot against bandwidth."""
 PUBLISHED, CHANCE, UNSETTLED = "published", "chance", "cut short"
@@ -90,9 +61,18 @@ EDGE: Mapping[str, Any] = {**SECTION, "mec": "white", "mew": 1.4, "label": None}
 """What lies below that mark, so that it can be read over a bar and its spread."""
 LAST = (CHANCE, UNSETTLED, PUBLISHED, HIGHEST_COMMON, FIRST_REACHED)
 """The end of every legend."""
+METADATA: Mapping[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "png": {"Software": None},
+}
+"""Of files: neither a date nor a version, so that the same plot is the same file."""
+EDGE_OF_FILE = 0.04
+"""Inches of margin above and below all that is drawn."""
 
-styled = matplotlib.rc_context(STYLE)
-"""Draws in `STYLE`, as a decorator, and leaves the style of a notebook alone."""
+styled = style.context(["default", str(Path(__file__).with_name("paper.mplstyle"))])
+"""Draws in the style of pictures, as a decorator, whatever the user's settings, and leaves the
+style of a notebook alone."""
 
 
 @dataclass(frozen=True)
@@ -116,30 +96,6 @@ def texts_of(layout: Layout) -> Texts:
     return Texts(f"{layout.title}. {layout.caption}", note)
 
 
-def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:
-    """Marks of runs that were cut short; none where a place is not a number."""
-    if np.isfinite(x).any() and np.isfinite(y).any():
-        axis.plot(x, y, **EDGE)
-        axis.plot(x, y, **SECTION)
-
-
-def note(axis: Axes, x: Any, y: Any, texts: Sequence[str], rotation: float = 0) -> None:
-    """Texts beside places, to the right of them or, turned, above them; none where one is empty."""
-    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": TICK - 1}
-    if rotation:
-        style |= {"xytext": (0, 4), "ha": "center", "va": "bottom", "rotation": rotation}
-    else:
-        style |= {"xytext": (4, 0), "ha": "left", "va": "center"}
-    for at_x, at_y, text in zip(x, y, texts, strict=True):
-        if text and np.isfinite((at_x, at_y)).all():
-            axis.annotate(text, (at_x, at_y), **style)
-
-
-def number_or_nan(text: str) -> float:
-    """The number in a field of a CSV; not a number for an empty one."""
-    return float(text) if text else math.nan
-
-
 def blank(size: tuple[float, float], gap: float) -> Figure:
     """A figure without axes, of a size in inches, whose panels are `gap` inches apart or more."""
     engine = ConstrainedLayoutEngine(w_pad=gap, h_pad=gap, wspace=0.0, hspace=0.0)
@@ -149,50 +105,31 @@ def blank(size: tuple[float, float], gap: float) -> Figure:
 
 
 def page(
-    needs: Sequence[Sequence[float]], height: float, margin: float = MARGIN
+    blocks: Sequence[int], needs: Sequence[float], height: float, margin: float = MARGIN
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure with the panels of every block, each at least as many inches wide as it `needs`,
-    beside a `margin` for the names on a vertical axis.
+    """A figure with so many panels of each block, each at least as many inches wide as its block
+    `needs` and `height` high, beside a `margin` for the names on a vertical axis.
 
-    Panels of a block stand beside each other in as few lines as they fit in, `height` inches each,
-    and a block begins a new line; blocks of one panel each stand beside each other.
+    Panels of a block stand beside each other in as few lines as they fit in, and a block begins a
+    new line; blocks of one panel each stand beside each other.
     """
-    groups = [[need for (need,) in needs]] if max(map(len, needs)) == 1 else needs
-    small = len(groups) == 1 and sum(groups[0]) <= ONE_COLUMN - margin
+    if len(blocks) > 1 and max(blocks) == 1:
+        figure, [axes] = page([len(blocks)], [max(needs)], height, margin)
+        return figure, [[axis] for axis in axes]
+    small = len(blocks) == 1 and blocks[0] * needs[0] <= ONE_COLUMN - margin
     width = ONE_COLUMN if small else TWO_COLUMNS
-    lines = [line for group in groups for line in _lines(group, width - margin)]
-    figure = blank((width, height * len(lines)), 0.03)
-    rows = GridSpec(len(lines), 1, figure=figure)
-    widest = max(map(sum, lines))
-    placed: list[Axes] = []
-    for number, line in enumerate(lines):
-        rest = widest - sum(line)  # so that an inch is as much in every line
-        ratios = [*line, rest] if rest > 0.05 * widest else line
-        places = GridSpecFromSubplotSpec(
-            1, len(ratios), subplot_spec=rows[number], width_ratios=ratios
-        )
-        placed += [figure.add_subplot(places[0, column]) for column in range(len(line))]
-    flat = iter(placed)
-    return figure, [list(itertools.islice(flat, len(block))) for block in needs]
-
-
-def _lines(needs: Sequence[float], width: float) -> list[list[float]]:
-    """Widths in lines of at most `width`, as few as there can be, and about as long as each
-    other.
-    """
-
-    def packed(most: float) -> list[list[float]]:
-        lines: list[list[float]] = [[]]
-        for need in needs:
-            if lines[-1] and sum(lines[-1]) + need > most:
-                lines.append([])
-            lines[-1].append(need)
-        return lines
-
-    fewest = len(packed(width))
-    # The narrowest width that takes no more lines.
-    widths = np.linspace(sum(needs) / fewest, width, 40) if fewest > 1 else [width]
-    return next((lines for most in widths if len(lines := packed(most)) == fewest), packed(width))
+    fewest = [
+        math.ceil(count / max(1, int((width - margin) / need)))
+        for count, need in zip(blocks, needs, strict=True)
+    ]
+    figure = blank((width, height * sum(fewest)), 0.03)
+    grids = figure.add_gridspec(len(blocks), 1, height_ratios=fewest)
+    placed = []
+    for number, (count, lines) in enumerate(zip(blocks, fewest, strict=True)):
+        across = math.ceil(count / lines)
+        places = grids[number].subgridspec(lines, across)
+        placed.append([figure.add_subplot(places[divmod(n, across)]) for n in range(count)])
+    return figure, placed
 
 
 def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple[float, float]:
@@ -218,89 +155,6 @@ def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple
     return bottom - below, top + (0.02 * (top - bottom) if bounds else 0)
 
 
-def finish(
-    figure: Figure, about: Layout | Texts, path: Path, handles: Sequence[Artist] = ()
-) -> None:
-    """Write a figure with a title above, and below a legend, of all that its axes label and of
-    `handles`, and the footnote.
-    """
-    labelled: dict[str, Artist] = {str(handle.get_label()): handle for handle in handles}
-    for axis in figure.axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            labelled.setdefault(label, handle)
-    for mark in LAST:
-        if mark in labelled:
-            labelled[mark] = labelled.pop(mark)
-    texts = about if isinstance(about, Texts) else texts_of(about)
-    width = figure.get_figwidth()
-    title, note = filled(texts.title, width, TITLE), filled(texts.note, width, NOTE)
-    above: Any = {"ha": "center", "va": "bottom", "fontsize": TITLE}
-    _hung(figure, title, (0.5, 1.0), figure.transFigure, 4, above)
-    # The footnote hangs from the legend, or from the picture, whatever their heights.
-    over: Any = _legend(figure, labelled) if labelled else figure.transFigure
-    below: Any = {"ha": "left", "va": "top", "color": "#555555", "fontsize": NOTE}
-    _hung(figure, note, (0.01, 0.0), (figure.transFigure, over), -3, below)
-    save(figure, path)
-
-
-def _hung(
-    figure: Figure, text: str, place: tuple[float, float], of: Any, points: float, look: Any
-) -> None:
-    """A text so many points above a place of a figure, or of what hangs on it."""
-    if text:
-        gap: Any = {"xytext": (0, points), "textcoords": "offset points"}
-        figure.add_artist(Annotation(text, place, xycoords=of, **gap, **look))
-
-
-def filled(text: str, inches: float, size: float) -> str:
-    """Text in lines that are about so wide, at most, in letters of a size in points."""
-    return textwrap.fill(text, max(8, int(72 * inches / (WIDE * size))))
-
-
-def _legend(figure: Figure, labelled: Mapping[str, Artist]) -> Artist:
-    """The legend below a figure in as many columns as fit, rows of equal length."""
-    look: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "frameon": False}
-    gaps: Any = {"borderaxespad": 0.2, "columnspacing": 1.2, "labelspacing": 0.3}
-    handle: Any = {"handlelength": 1.6, "handletextpad": 0.5}
-    for rows in itertools.count(1):
-        across = -(-len(labelled) // rows)
-        legend = figure.legend(
-            list(labelled.values()), list(labelled), ncols=across, **look, **gaps, **handle
-        )
-        if legend.get_window_extent().width <= figure.bbox.width or across == 1:
-            return legend
-        legend.remove()
-    raise AssertionError
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG and, beside it, as SVG and PDF, each in one step: as wide as it is, and
-    as high as all that stands on it.
-    """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # places are found once, not for each format
-    for axis in figure.axes:  # the last digits are those of a solver, which differ from run to run
-        places = [round(place, 5) for place in axis.get_position(original=True).bounds]
-        axis.set_position((places[0], places[1], places[2], places[3]))
-    drawn = figure.get_tightbbox()
-    low, high = round(drawn.y0 - EDGE_OF_FILE, 2), round(drawn.y1 + EDGE_OF_FILE, 2)
-    box = Bbox([[0, low], [figure.get_figwidth(), high]])
-    for kind, known in METADATA.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=200, metadata=known, bbox_inches=box)
-        write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())
-
-
-METADATA: Mapping[str, dict[str, Any]] = {
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-    "png": {"Software": None},
-}
-"""Of files: neither a date nor a version, so that the same plot is the same file."""
-EDGE_OF_FILE = 0.04
-"""Inches of margin above and below all that is drawn."""
-
-
 def vertical_axis(axis: Axes, span: tuple[float, float], title: str, named: bool) -> None:
     """Ends and grid of a vertical axis; its title where it is `named` or stands on the left."""
     axis.set_ylim(*span)
@@ -324,6 +178,72 @@ def chance_of(layout: Layout, scale: Scale, column: str) -> float:
     return next(shares, math.nan) * scale.bounds[1]
 
 
-def spread_bars(values: np.ndarray) -> np.ndarray | None:
+def spread_bars(values: Any) -> np.ndarray | None:
     """Spreads as lengths of error bars, none where nothing has one."""
     return None if np.isnan(values).all() else np.nan_to_num(values)
+
+
+def filled(text: str, inches: float, size: float) -> str:
+    """Text in lines that are about so wide, at most, in letters of a size in points."""
+    return textwrap.fill(text, max(8, int(72 * inches / (WIDE * size))))
+
+
+def finish(
+    figure: Figure, about: Layout | Texts, path: Path, handles: Sequence[Artist] = ()
+) -> None:
+    """Write a figure with a title above, and below a legend, of all that its axes label and of
+    `handles`, and the footnote.
+    """
+    labelled: dict[str, Artist] = {str(handle.get_label()): handle for handle in handles}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            labelled.setdefault(label, handle)
+    for mark in LAST:
+        if mark in labelled:
+            labelled[mark] = labelled.pop(mark)
+    texts = about if isinstance(about, Texts) else texts_of(about)
+    width = figure.get_figwidth()
+    title, note = filled(texts.title, width, TITLE), filled(texts.note, width, NOTE)
+    # The footnote hangs from the legend, or from the picture, whatever their heights.
+    over: Any = _legend(figure, labelled) if labelled else figure.transFigure
+    above: Any = {"ha": "center", "va": "bottom", "fontsize": TITLE, "xytext": (0, 4)}
+    below: Any = {"ha": "left", "va": "top", "color": "#555555", "fontsize": NOTE}
+    hung = (
+        (title, (0.5, 1.0), figure.transFigure, above),
+        (note, (0.01, 0.0), (figure.transFigure, over), {**below, "xytext": (0, -3)}),
+    )
+    for text, place, of, look in hung:
+        if text:
+            gap: Any = {"xycoords": of, "textcoords": "offset points"}
+            figure.add_artist(Annotation(text, place, **gap, **look))
+    save(figure, path)
+
+
+def _legend(figure: Figure, labelled: Mapping[str, Artist]) -> Artist:
+    """The legend below a figure in as many columns as fit, rows of equal length."""
+    for rows in itertools.count(1):
+        across = math.ceil(len(labelled) / rows)
+        place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": across}
+        legend = figure.legend(list(labelled.values()), list(labelled), **place)
+        if legend.get_window_extent().width <= figure.bbox.width or across == 1:
+            return legend
+        legend.remove()
+    raise AssertionError
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG and, beside it, as SVG and PDF, each in one step: as wide as it is, and
+    as high as all that stands on it.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # places are found once, not for each format
+    for axis in figure.axes:  # the last digits are those of a solver, which differ from run to run
+        places = [round(place, 5) for place in axis.get_position(original=True).bounds]
+        axis.set_position((places[0], places[1], places[2], places[3]))
+    drawn = figure.get_tightbbox()
+    low, high = round(drawn.y0 - EDGE_OF_FILE, 2), round(drawn.y1 + EDGE_OF_FILE, 2)
+    box = Bbox([[0, low], [figure.get_figwidth(), high]])
+    for kind, known in METADATA.items():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=200, metadata=known, bbox_inches=box)
+        write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())

@@ -1,11 +1,24 @@
-"""The numbers of a table's lines, for what draws them."""
+"""The numbers of a table's lines, for what draws them, and what of a table is drawn."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from metrics.names import TEXTS
+from reports.tables.table import (
+    Block,
+    Layout,
+    Panel,
+    blocks,
+    cut_short,
+    heading,
+    is_number,
+    left_out,
+)
 from results.published import format_column, parse_column
 from results.record import OK
 
@@ -26,7 +39,71 @@ def measured(lines: pd.DataFrame, *keys: str) -> pd.DataFrame:
     return found[(found[[*keys]] != "").any(axis="columns")] if keys else found
 
 
-def ends(found: pd.DataFrame) -> list[float]:
+def ends(found: pd.DataFrame, name: str = "value", spread: str = "std") -> list[float]:
     """All that an axis has to show of some numbers: each less its spread, and more."""
-    around = np.nan_to_num(found["std"])
-    return [*(found["value"] - around), *(found["value"] + around)]
+    around = np.nan_to_num(found[spread])
+    return [*(found[name] - around), *(found[name] + around)]
+
+
+def numbers_of(block: Block) -> pd.DataFrame:
+    """By row and column what was measured: `value`, `std`, `published` and `published_std`, the
+    last two where they can be compared; whether the run was cut `short`, and of how many values a
+    mean is that leaves some out (`told`).
+    """
+    names = [*NUMBERS, "published_std"]
+    there = {place: line for place, line in block.cells.items() if line["status"] == OK}
+    index = pd.MultiIndex.from_tuples(there, names=["row", "column"])
+    texts = pd.DataFrame([[line[n] for n in names] for line in there.values()], index, names)
+    found = texts.apply(pd.to_numeric, errors="coerce")
+    if block.unlike:
+        found[["published", "published_std"]] = np.nan
+    found["short"] = [cut_short(line) for line in there.values()]
+    found["told"] = [left_out(line) for line in there.values()]
+    return found[found["value"].notna()]
+
+
+def drawn_blocks(layout: Layout, lines: pd.DataFrame) -> list[tuple[Block, pd.DataFrame]]:
+    """The metrics of a table that are drawn, each with its numbers, and with the panels and columns
+    in which any row has one; counts only where there is nothing else.
+    """
+    found = []
+    for block in blocks(layout, lines[~lines["metric"].isin(TEXTS)]):
+        numbers = numbers_of(block)
+        there = set(numbers.index.get_level_values("column"))
+        kept = [
+            replace(panel, columns={c: n for c, n in panel.columns.items() if c in there})
+            for panel in block.panels
+        ]
+        panels = [panel for panel in kept if panel.columns]
+        if panels:
+            found.append((replace(block, panels=panels), numbers))
+    return [one for one in found if not one[0].scale.counted] or found
+
+
+def runs_along(panel: Panel) -> bool:
+    """Whether a panel's columns are numbers, but for one at most that has none."""
+    numbers = sum(map(is_number, panel.columns.values()))
+    return numbers > 1 and len(panel.columns) - numbers <= 1
+
+
+def panel_names(panels: Sequence[Panel], common: Mapping[str, str]) -> list[str]:
+    """What tells the panels of a metric apart, without what is `common` to all of the picture; all
+    values with their keys where two keys have one value.
+    """
+    pairs = [{k: v for k, v in _keys(panel).items() if k not in common} for panel in panels]
+    items = {item for p in pairs for item in p.items()}
+    same = len({value for _, value in items}) < len(items)
+    return [", ".join(f"{k} {v}" if same else heading({k: v}) for k, v in p.items()) for p in pairs]
+
+
+def shared_keys(panels: Sequence[Panel]) -> dict[str, str]:
+    """What all of several panels have in common; nothing of one."""
+    first, *others = map(_keys, panels)
+    alike = {k: v for k, v in first.items() if all((k, v) in other.items() for other in others)}
+    return alike if others else {}
+
+
+def _keys(panel: Panel) -> dict[str, str]:
+    """The keys of a panel, those of its column too if it has but one."""
+    (column, *others) = panel.columns
+    return {**panel.keys, **({} if others else parse_column(column))}

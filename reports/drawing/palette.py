@@ -74,21 +74,21 @@ def looks(
     Rows that are `named` on an axis need no hatch to be told apart: only upper bounds have one.
     """
     of_row = {row: methods.get(row, row) for row in rows}
-    first: dict[str, str] = {}
-    for row in sorted(rows, key=lambda row: row != own):
-        first.setdefault(of_row[row], row)
     of_methods: dict[str, Look] = {}
     for method in of_row.values():
         if method not in of_methods:
             of_methods[method] = listed().get(method) or _spare(method, of_methods)
-    seen = dict.fromkeys(of_methods, 0)
+    first: dict[str, str] = {}
+    for row in sorted(rows, key=lambda row: row != own):
+        first.setdefault(of_row[row], row)
+    further = dict.fromkeys(of_methods, 0)
     shown = {}
     for row, method in of_row.items():
         look = of_methods[method]
         if row != first[method]:
-            white, marker, hatch = VARIANTS[0 if named else seen[method] % len(VARIANTS)]
+            white, marker, hatch = VARIANTS[0 if named else further[method] % len(VARIANTS)]
             look = Look(_lighter(look.colour, white), marker, hatch)
-            seen[method] += 1
+            further[method] += 1
         hatch = BOUND if row in oracles else "" if named else look.hatch
         shown[row] = replace(look, hatch=hatch)
     return shown

@@ -15,6 +15,7 @@ from matplotlib import colormaps
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex, to_rgb
 from matplotlib.patches import Patch
+from skimage.segmentation import find_boundaries
 
 from reports.drawing.figures import (
     ONE_COLUMN,
@@ -112,18 +113,11 @@ def rgb(image: np.ndarray) -> np.ndarray:
 
 
 def outlined(pixels: np.ndarray, objects: np.ndarray, colour: str) -> np.ndarray:
-    """Pixels (h, w, 3) with the outlines of objects (h, w), numbered from 1."""
-    return np.where(outline(objects)[..., None], to_rgb(colour), pixels)
-
-
-def outline(objects: np.ndarray) -> np.ndarray:
-    """The pixels of objects (h, w) that have another object, or none, above, below or beside them;
-    bool (h, w). What lies behind the border of the image counts as the same.
+    """Pixels (h, w, 3) with the outlines of objects (h, w), numbered from 1: their pixels that have
+    another object, or none, beside them.
     """
-    around = np.pad(objects, 1, mode="edge")
-    neighbours = (around[:-2, 1:-1], around[2:, 1:-1], around[1:-1, :-2], around[1:-1, 2:])
-    other = np.any([neighbour != objects for neighbour in neighbours], axis=0)
-    return other & (objects > 0)
+    border = find_boundaries(objects, mode="inner", connectivity=1)
+    return np.where(border[..., None], to_rgb(colour), pixels)
 
 
 def tinted(film: np.ndarray, active: np.ndarray, colours: Sequence[str]) -> np.ndarray:
@@ -146,6 +140,5 @@ def class_colours(count: int) -> list[str]:
     """A colour for each class: the eight of Okabe and Ito, or as many hues as it takes."""
     if count <= len(OKABE_ITO):
         return list(OKABE_ITO[:count])
-    wheel = [to_hex(colormaps["tab20"](place)) for place in range(20)]
-    more = max(0, count - 20)
-    return [*wheel, *(to_hex(colormaps["hsv"](k / max(1, more))) for k in range(more))][:count]
+    places = range(count) if count <= 20 else np.linspace(0, 1, count)
+    return list(map(to_hex, colormaps["tab20" if count <= 20 else "turbo"](places)))

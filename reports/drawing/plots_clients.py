@@ -29,7 +29,7 @@ def partition_plot(counts: Mapping[str, np.ndarray], path: Path, about: Layout |
     """Clients x classes bubble plots, a panel per partition: counts (clients, classes), area by
     samples.
     """
-    figure, [axes] = page([[1.5] * len(counts)], 1.9, 0.3)
+    figure, [axes] = page([len(counts)], [1.5], 1.9, 0.3)
     largest = max(int(matrix.max()) for matrix in counts.values())
     for axis, (name, matrix) in zip(axes, counts.items(), strict=True):
         clients, classes = np.nonzero(matrix)
@@ -62,13 +62,11 @@ def leakage_plot(layout: Layout, lines: pd.DataFrame, path: Path, metrics: Seque
     clients = [client for client in found["client"].unique() if client != AVERAGE]
     if not clients:
         return
-    found["series"] = _series_titles(layout, found)
-    looks = _looks(layout, found)
-    have = found.groupby("metric")["series"].nunique()
+    looks = _series(layout, found)
+    have = found.groupby("metric").apply(lambda of: of.groupby(["row", "column"]).ngroups)
     shown = [m for m in metrics if have.get(m, 0) > (1 if have.max() > 1 else 0)]
-    figure, panels = page(
-        [[0.3 + 0.33 * len(clients), 0.5 + 0.25 * len(looks)] for _ in shown], 1.9
-    )
+    need = 0.4 + 0.33 * max(len(clients), len(looks))
+    figure, panels = page([2] * len(shown), [need] * len(shown), 1.9)
     for metric, (left, right) in zip(shown, panels, strict=True):
         _one_metric(left, right, found[found["metric"] == metric], looks, clients)
         left.set_ylabel(scale_of(metric, layout.unit).title)
@@ -78,50 +76,44 @@ def leakage_plot(layout: Layout, lines: pd.DataFrame, path: Path, metrics: Seque
     finish(figure, layout, path)
 
 
-def _series_titles(layout: Layout, found: pd.DataFrame) -> list[str]:
-    """Of each line the row's title, with what tells its columns apart where it is in several."""
-    columns = {
-        row: list(map(parse_column, of["column"].unique())) for row, of in found.groupby("row")
-    }
-    titles = []
-    for row, column in zip(found["row"], found["column"], strict=True):
-        pairs, others = parse_column(column), columns[row]
-        apart = [f"{k} {v}" for k, v in pairs.items() if any(o.get(k) != v for o in others)]
-        titles.append(", ".join([row_title(layout, row), *apart]))
-    return titles
-
-
-def _looks(layout: Layout, found: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """How each series is drawn, in the order of rows."""
-    looks: dict[str, dict[str, Any]] = {}
+def _series(layout: Layout, found: pd.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
+    """How each row in each column is drawn, in the order of rows; its label tells its columns apart
+    where it is in several.
+    """
+    series: dict[tuple[str, str], dict[str, Any]] = {}
+    looks = looks_of(layout)
     for row in layout.rows:
-        look = looks_of(layout)[row]
-        for number, title in enumerate(found.loc[found["row"] == row, "series"].unique()):
-            hollow = {"markerfacecolor": "white"} if number else {}
-            looks[title] = {"fmt": look.marker, "elinewidth": 0.8, "color": look.colour, **hollow}
-    return looks
+        columns = found.loc[found["row"] == row, "column"].unique()
+        every = list(map(parse_column, columns))
+        for column, pairs in zip(columns, every, strict=True):
+            apart = [f"{k} {v}" for k, v in pairs.items() if any(o.get(k) != v for o in every)]
+            label = ", ".join([row_title(layout, row), *apart])
+            look = {"fmt": looks[row].marker, "elinewidth": 0.8, "color": looks[row].colour}
+            hollow = {} if column == columns[0] else {"markerfacecolor": "white"}
+            series[row, column] = {**look, **hollow, "label": label}
+    return series
 
 
 def _one_metric(
     left: Axes,
     right: Axes,
     found: pd.DataFrame,
-    looks: Mapping[str, Mapping[str, Any]],
+    looks: Mapping[tuple[str, str], Mapping[str, Any]],
     clients: Sequence[str],
 ) -> None:
     """By series, the mean and deviation of every client and of `AVERAGE`, in two panels."""
     right.sharey(left)
-    series = [title for title in looks if (found["series"] == title).any()]
+    by_client = dict(iter(found.set_index("client").groupby(["row", "column"])))
+    series = [place for place in looks if place in by_client]
     width = 0.6 / max(1, len(series) - 1)
-    for position, title in enumerate(series):
-        look = {**looks[title], "label": title}
-        of_client = found[found["series"] == title].set_index("client")[["value", "std"]]
-        points = of_client.reindex(list(clients))
+    for position, place in enumerate(series):
+        points = by_client[place].reindex([*clients, AVERAGE])
+        each, mean = points.loc[list(clients)], points["value"].to_numpy(float)[-1]
         x = np.arange(len(clients)) + (position - (len(series) - 1) / 2) * width
-        left.errorbar(x, points["value"], yerr=spread_bars(points["std"].to_numpy()), **look)
-        least, most = points["value"].min(), points["value"].max()
-        mean = of_client["value"].get(AVERAGE, points["value"].mean())
-        right.errorbar([position], [mean], yerr=[[mean - least], [most - mean]], **look)
+        left.errorbar(x, each["value"], yerr=spread_bars(each["std"]), **looks[place])
+        mean = each["value"].mean() if np.isnan(mean) else mean
+        around = [[mean - each["value"].min()], [each["value"].max() - mean]]
+        right.errorbar([position], [mean], yerr=around, **looks[place])
     if 0 < 10 * found["value"].min() < found["value"].max():
         left.set_yscale("log")
     else:

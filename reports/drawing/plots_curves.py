@@ -41,7 +41,8 @@ def curve_plot(layout: Layout, lines: pd.DataFrame, path: Path, first: Sequence[
     if points.empty:
         return
     metrics = points.groupby("metric", sort=False)
-    figure, axes = page([[1.45] * of_it["column"].nunique() for _, of_it in metrics], 1.75)
+    counts = [of_it["column"].nunique() for _, of_it in metrics]
+    figure, axes = page(counts, [1.45] * len(counts), 1.75)
     for (metric, of_it), places in zip(metrics, axes, strict=True):
         scale = scale_of(str(metric), layout.unit)
         span = limits(ends(of_it), scale.bounds)
@@ -107,7 +108,7 @@ def bandwidth_plot(layout: Layout, lines: pd.DataFrame, path: Path, metric: str)
     sent = points[points["metric"] == BANDWIDTH].set_index(place)["value"].rename("sent")
     reached = points[points["metric"] == metric].join(sent, on=place)
     columns = reached.groupby("column", sort=False)
-    figure, [axes] = page([[2.8] * len(columns)], 2.3)
+    figure, [axes] = page([len(columns)], [2.8], 2.3)
     span = limits(ends(reached), scale_of(metric, layout.unit).bounds)
     for axis, (column, rows) in zip(axes, columns, strict=True):
         _traffic(axis, layout, rows)

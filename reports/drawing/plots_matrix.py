@@ -26,20 +26,17 @@ HEAT = "Blues"
 """One hue, light to dark: its order is seen with any colour vision, and in grey."""
 DARK = 0.6
 """Share of the colours above which text is white."""
-CELL, WIDEST, RIGHT = 0.25, 5.8, 1.0
-"""Inches of a selection at most, of a panel's selections together, and of what stands beside."""
+CELL, WIDEST = 0.25, 5.8
+"""Inches of a selection at most, and of a panel's selections together."""
 
 
 def is_matrix(lines: pd.DataFrame, keys: tuple[str, str]) -> bool:
     """Whether the lines are of one row, and their columns those of more than one value of both
     keys.
     """
-    columns = [parse_column(column) for column in lines["column"]]
-    return (
-        lines["row"].nunique() == 1
-        and all(set(column) == set(keys) for column in columns)
-        and all(len({column[key] for column in columns}) > 1 for key in keys)
-    )
+    columns = pd.DataFrame([parse_column(column) for column in lines["column"]])
+    known = set(columns) == set(keys) and columns.notna().all(axis=None)
+    return bool(known and lines["row"].nunique() == 1 and (columns.nunique() > 1).all())
 
 
 @styled
@@ -48,22 +45,24 @@ def matrix_plot(layout: Layout, lines: pd.DataFrame, path: Path, keys: tuple[str
     better, with a mark where it was cut short; in brackets what is printed.
     """
     found = measured(lines, *keys)
-    down, across = (list(found[key].unique()) for key in keys)
-    metrics = list(found["metric"].unique())
-    figure, [axes] = page([[1.55] * len(metrics)], 0.5 + 0.3 * len(down), 0.75)
-    for number, (axis, metric) in enumerate(zip(axes, metrics, strict=True)):
+    metrics = found["metric"].unique()
+    height = 0.5 + 0.3 * found[keys[0]].nunique()
+    figure, [axes] = page([len(metrics)], [1.55], height, 0.75)
+    for axis, metric in zip(axes, metrics, strict=True):
         scale, of_it = scale_of(metric, layout.unit), found[found["metric"] == metric]
-        texts = [_text(line, max(1, scale.digits - 1)) for line in records_of(of_it)]
-        cells = of_it.assign(text=texts).pivot(index=keys[0], columns=keys[1])
-        cells = cells.reindex(index=down).reindex(columns=across, level=1)
-        values = cells["value"].to_numpy(float)
-        known = values[np.isfinite(values)]
+        told = [_text(line, max(1, scale.digits - 1)) for line in records_of(of_it)]
+        values, texts = (
+            of_it.assign(text=told)
+            .pivot(index=keys[0], columns=keys[1], values=name)
+            .reindex(index=found[keys[0]].unique(), columns=found[keys[1]].unique())
+            for name in ("value", "text")
+        )
+        known = of_it["value"].dropna()
         ends = (known.min(), known.max()) if len(known) else (0.0, 1.0)
-        heat(axis, values, cells["text"].to_numpy(), ends, TICK - 1, HEAT + "_r" * (scale.sign < 0))
+        heat(axis, values, texts, ends, TICK - 1, HEAT + "_r" * (scale.sign < 0))
         axis.set_title(scale.title)
-        axis.set_xticks(range(len(across)), across)
-        axis.set_yticks(range(len(down)), down if number == 0 else [""] * len(down))
         axis.set_xlabel(keys[1])
+        axis.tick_params(labelleft=axis is axes[0])
     axes[0].set_ylabel(keys[0])
     if any(map(cut_short, records_of(lines))):
         axes[0].plot([], [], **SECTION)  # for the legend
@@ -78,31 +77,33 @@ def _text(line: Line, digits: int) -> str:
     if math.isnan(value):
         return ""
     told = [f"{value:.{digits}f}" + (f" {MARK}" if cut_short(line) else ""), left_out(line)]
-    return "\n".join(
-        filter(None, [*told, "" if math.isnan(printed) else f"({printed:.{digits}f})"])
-    )
+    told += [] if math.isnan(printed) else [f"({printed:.{digits}f})"]
+    return "\n".join(filter(None, told))
 
 
 def heat(
     axis: Axes,
-    values: np.ndarray,
-    texts: np.ndarray,
+    values: pd.DataFrame,
+    texts: pd.DataFrame,
     ends: tuple[float, float],
     size: float,
     colours: str = HEAT,
 ) -> AxesImage:
     """Values (down, across) as colours between two `ends`, with a text in each; grey where there is
-    none.
+    none. Lines and columns are named at the axes.
     """
     axis.set_facecolor("#f0f0f0")
     plain: Any = {"aspect": "auto", "interpolation": "nearest"}
     image = axis.imshow(values, colours, vmin=ends[0], vmax=ends[1], **plain)
-    for (row, column), text in np.ndenumerate(texts):
+    shares = (values - ends[0]) / ((ends[1] - ends[0]) or math.inf)
+    dark = ((1 - shares if colours.endswith("_r") else shares) > DARK).to_numpy()
+    for (row, column), text in np.ndenumerate(texts.to_numpy()):
         if isinstance(text, str) and text:
-            share = (values[row, column] - ends[0]) / ((ends[1] - ends[0]) or math.inf)
-            dark = (1 - share if colours.endswith("_r") else share) > DARK
             place: Any = {"ha": "center", "va": "center", "fontsize": size}
-            axis.text(column, row, text, color="white" if dark else "black", **place)
+            axis.text(column, row, text, color="white" if dark[row, column] else "black", **place)
+    axis.set_yticks(range(len(values)), map(str, values.index))
+    step = max(1, len(values.columns) // 10)
+    axis.set_xticks(range(0, len(values.columns), step), map(str, values.columns[::step]))
     return image
 
 
@@ -121,8 +122,8 @@ def selection_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
     teachers, selections = (range(1, found[key].max() + 1) for key in ("teacher", "selection"))
     side = min(CELL, WIDEST / len(selections))
     panels = found.groupby(["row", "column"], sort=False)
-    needs = max(1.6, side * len(selections))
-    figure, [axes] = page([[needs] * len(panels)], 0.6 + 0.15 * len(teachers), RIGHT)
+    need = max(1.6, side * len(selections))
+    figure, [axes] = page([len(panels)], [need], 0.6 + 0.15 * len(teachers), 1.0)
     scores = found.loc[found["metric"] == TRANSFERABILITY, "value"]
     ends = min(0.0, scores.min()), max(1.0, scores.max())
     for axis, ((row, column), cells) in zip(axes, panels, strict=True):
@@ -133,15 +134,11 @@ def selection_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
             for metric in (TRANSFERABILITY, SELECTED)
         }
         texts = of_metric[SELECTED].map(lambda drawn: f"{round(drawn, 1):g}" if drawn > 0 else "")
-        size = TICK * side / CELL
-        image = heat(axis, of_metric[TRANSFERABILITY].to_numpy(), texts.to_numpy(), ends, size)
+        image = heat(axis, of_metric[TRANSFERABILITY], texts, ends, TICK * side / CELL)
         name = heading(parse_column(str(column)))
         several = found["row"].nunique() > 1
         axis.set_title(f"{row_title(layout, str(row))}: {name}" if several else name)
         axis.set_xlabel("selection (number: times drawn)")
-        axis.set_yticks(range(len(teachers)), map(str, teachers))
-        step = max(1, len(selections) // 10)
-        axis.set_xticks(range(0, len(selections), step), map(str, selections[::step]))
     axes[0].set_ylabel("teacher")
     bar = figure.colorbar(image, ax=axes, aspect=25, pad=0.02)
     bar.set_label(facts(TRANSFERABILITY).title)

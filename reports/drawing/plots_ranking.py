@@ -16,24 +16,17 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
-from reports.drawing.figures import (
-    TICK,
-    TWO_COLUMNS,
-    UNSETTLED,
-    Texts,
-    blank,
-    finish,
-    page,
-    styled,
-)
+from reports.drawing.figures import TWO_COLUMNS, UNSETTLED, Texts, blank, finish, page, styled
 from reports.drawing.palette import NEUTRAL, Look
 from reports.tables.ranking import Spot
 from reports.tables.table import Layout
 
-BAR = 0.11
-"""Inches between two lines of a picture of ranks."""
+ROW = 0.13
+"""Inches of a method's height in a picture of ranks."""
 GREY = "#c4c4c4"
 """The colour of other methods' lines."""
+COLUMNS = 3
+"""Panels of `parallel_plot` beside each other."""
 
 
 @dataclass(frozen=True)
@@ -51,64 +44,22 @@ class Plane:
 
 @styled
 def rank_plot(ranks: Mapping[str, float], apart: float, path: Path, about: Texts) -> None:
-    """Mean ranks by method on one axis, the best on the left; bars join methods that differ by less
-    than the critical difference `apart` (Demsar 2006, figure 1).
+    """Mean ranks by method, the best at the top, each with a bar of the critical difference `apart`
+    around it: two methods are told apart where their bars do not overlap (Demsar 2006).
     """
     names = sorted(ranks, key=lambda name: ranks[name])
-    groups = _alike([ranks[name] for name in names], apart)
-    lines = math.ceil(len(names) / 2)
-    top, bottom = 2 + len(groups), lines + 1
-    figure, [[axis]] = page([[6.0]], BAR * (top + bottom) + 0.35)
-    low, high = 1.0, float(max(len(names), 2))
-    axis.set_xlim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-    axis.set_ylim(-bottom - 0.5, top)
-    axis.spines[["left", "bottom"]].set_visible(False)
-    axis.set_yticks([])
-    axis.xaxis.set_ticks_position("top")
+    figure, [[axis]] = page([1], [6.0], ROW * len(names) + 0.5, 1.0)
+    around = apart / 2 if math.isfinite(apart) else None
+    means = [ranks[name] for name in names]
+    axis.errorbar(means, range(len(names)), xerr=around, fmt="o", color=NEUTRAL, elinewidth=1.4)
+    axis.set_yticks(range(len(names)), [f"{name}  {ranks[name]:.2f}" for name in names])
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.set_xlim(0.5, max(len(names), 2) + 0.5)
     axis.set_xticks(range(1, len(names) + 1))
-    axis.spines["top"].set_visible(True)
-    axis.set_xlabel("mean rank; the lower the better")
-    axis.xaxis.set_label_position("top")
-    if math.isfinite(apart):
-        ends = (low, min(low + apart, high))
-        axis.plot(ends, (top - 0.6, top - 0.6), color="black", lw=1.4, marker="|", ms=5)
-        more = "" if low + apart <= high else ", longer than the axis"
-        place = (ends[1] + 0.1, top - 0.6)
-        ground: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        text = f"critical difference {apart:.2f}{more}"
-        axis.text(*place, text, va="center", fontsize=TICK, bbox=ground)
-    for number, (first, last) in enumerate(groups):
-        height = top - 1.5 - number
-        axis.plot(
-            (ranks[names[first]] - 0.05, ranks[names[last]] + 0.05),
-            (height, height),
-            color=NEUTRAL,
-            lw=2.2,
-            solid_capstyle="butt",
-        )
-    for place_of, name in enumerate(names):
-        left = place_of < lines
-        depth = -(place_of + 1) if left else -(len(names) - place_of)
-        edge = axis.get_xlim()[0 if left else 1]
-        axis.plot(
-            (ranks[name], ranks[name], edge), (top - 1, depth, depth), color="#777777", lw=0.6
-        )
-        text = f"{name}  {ranks[name]:.2f}" if left else f"{ranks[name]:.2f}  {name}"
-        align = "right" if left else "left"
-        axis.text(edge, depth, f" {text} ", ha=align, va="center", fontsize=TICK)
+    told = "" if around is None else f"; bars of the critical difference {apart:.2f}"
+    axis.set_xlabel(f"mean rank, the lower the better{told}")
+    axis.grid(axis="x")
     finish(figure, about, path)
-
-
-def _alike(ranks: Sequence[float], apart: float) -> list[tuple[int, int]]:
-    """Longest runs of sorted ranks whose ends differ by less than `apart`: first and last of
-    each.
-    """
-    runs: list[tuple[int, int]] = []
-    for first, rank in enumerate(ranks):
-        last = max(k for k, other in enumerate(ranks) if other - rank < apart or k == first)
-        if last > first and not (runs and runs[-1][1] >= last):
-            runs.append((first, last))
-    return runs
 
 
 @styled
@@ -122,12 +73,10 @@ def front_plot(
     """A panel for each plane: methods by cost and gain, those that nothing beats joined by a
     line; hollow where a run was cut short. `titles` and `looks` are by row.
     """
-    figure, [axes] = page([[2.1] * len(planes)], 1.75)
+    figure, [axes] = page([len(planes)], [2.1], 1.75)
     handles: dict[str, Line2D] = {}
     for axis, plane in zip(axes, planes, strict=True):
         _plane(axis, plane, titles, looks, handles)
-    if UNSETTLED in handles:
-        handles[UNSETTLED] = handles.pop(UNSETTLED)  # to the end
     finish(figure, about, path, list(handles.values()))
 
 
@@ -138,26 +87,25 @@ def _plane(
     looks: Mapping[str, Look],
     handles: dict[str, Line2D],
 ) -> None:
+    """One panel; `handles` of the legend, by label, are added to."""
     shown = [s for s in plane.spots if math.isfinite(s.cost) and math.isfinite(s.gain)]
     # What costs nothing has no place on a logarithmic axis: it stands at its left end.
-    costs = [s.cost for s in shown if s.cost > 0]
-    least = min(costs, default=1.0) / 2
+    least = min((s.cost for s in shown if s.cost > 0), default=1.0) / 2
     axis.set_xscale("log")
     # Numbers without powers, which would touch where an axis has less than a decade.
     axis.xaxis.set_major_formatter(LogFormatter())
     axis.xaxis.set_minor_formatter(LogFormatter())
     best = sorted((max(s.cost, least), s.gain) for s in shown if s.on_front)
-    axis.plot(*zip(*best, strict=True) if best else ([], []), color=NEUTRAL, lw=0.8, zorder=1)
+    axis.plot([cost for cost, _ in best], [gain for _, gain in best], color=NEUTRAL, lw=0.8)
     for spot in shown:
         look, title = looks[spot.row], titles[spot.row]
+        style: dict[str, Any] = {"marker": look.marker, "ms": 4.5, "ls": "none", "mew": 1.0}
         face = "white" if spot.cut_short else look.colour
-        at = max(spot.cost, least)
-        style: dict[str, Any] = {"marker": look.marker, "ms": 4.5, "ls": "none"}
-        axis.plot(at, spot.gain, mfc=face, mec=look.colour, mew=1.0, label="_", **style)
+        axis.plot(max(spot.cost, least), spot.gain, mfc=face, mec=look.colour, **style)
         handles.setdefault(title, Line2D([], [], color=look.colour, label=title, **style))
         if spot.cut_short:
-            hollow: dict[str, Any] = {"marker": "o", "ms": 4.5, "mfc": "white", "mec": NEUTRAL}
-            handles.setdefault(UNSETTLED, Line2D([], [], ls="none", label=UNSETTLED, **hollow))
+            hollow = {**style, "marker": "o", "mfc": "white", "mec": NEUTRAL}
+            handles.setdefault(UNSETTLED, Line2D([], [], label=UNSETTLED, **hollow))
     axis.grid()
     axis.set_title(plane.title)
     if plane.ticks:
@@ -166,10 +114,6 @@ def _plane(
     free = any(spot.cost <= 0 for spot in shown)
     axis.set_xlabel(f"{plane.cost}; 0 at the left end" if free else plane.cost)
     axis.set_ylabel(plane.gain)
-
-
-COLUMNS = 3
-"""Panels of `parallel_plot` beside each other."""
 
 
 @styled

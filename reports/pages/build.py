@@ -62,22 +62,17 @@ def standings_in(tables: Sequence[Result]) -> dict[str, Standings]:
     """
     published = [r for r in tables if r.as_published]
     scored = [r for r in published if r.sheet.measure == SCORECARD]
-    profiles = sorted({r.profile for r in scored}, key=PROFILES.index)
-    return {profile: _standings(profile, scored, published) for profile in profiles}
-
-
-def _standings(profile: str, scored: Sequence[Result], published: Sequence[Result]) -> Standings:
-    """Those of one profile."""
-    scored = [r for r in scored if r.profile == profile]
-    places = {(r.profile, r.paper) for r in scored}
-    beside = [r for r in published if (r.profile, r.paper) in places]
-    of_scored = [r.shown for r in scored]
-    found = standings_of(of_scored)
-    private = [r for r in beside if r.sheet.layout.x_axis == EPSILON]
-    add_private(found, of_scored, [r.shown for r in private])
-    leaking = [r for r in beside if r.sheet.measure == LEAKAGE]
-    add_leakage(found, of_scored, [r.shown for r in leaking])
-    return found
+    standings = {}
+    for profile in sorted({r.profile for r in scored}, key=PROFILES.index):
+        cards = [r for r in scored if r.profile == profile]
+        places = {(r.profile, r.paper) for r in cards}
+        beside = [r for r in published if (r.profile, r.paper) in places]
+        of_scored = [r.shown for r in cards]
+        found = standings[profile] = standings_of(of_scored)
+        private = [r.shown for r in beside if r.sheet.layout.x_axis == EPSILON]
+        add_private(found, of_scored, private)
+        add_leakage(found, of_scored, [r.shown for r in beside if r.sheet.measure == LEAKAGE])
+    return standings
 
 
 def league_of(results: Path) -> Standings | None:

@@ -50,31 +50,21 @@ def standing(
     lines = []
     for (profile, paper), judgements in found.items():
         claims = published.claims(paper)
-        kinds: Counter[str] = Counter()
-        links = []
-        for claim in claims:
-            anchor, line = judgements.get(claim.id, ("", {"verdict": "not measured"}))
-            verdict = line["verdict"]
-            links.append(
-                {
-                    "text": claim.claim,
-                    "verdict": verdict,
-                    "kind": verdict_kind(verdict),
-                    "anchor": f"{anchor}-{claim.id}" if anchor else "",
-                }
-            )
-            if claim.holds_in_print == "yes":
-                kinds.update(_kinds(line))
-        lines.append(
+        every = [(c, *judgements.get(c.id, ("", {"verdict": UNMEASURED}))) for c in claims]
+        in_print = [line for claim, _, line in every if claim.holds_in_print == "yes"]
+        kinds = Counter(kind for line in in_print for kind in _kinds(line))
+        links = [
             {
-                "paper": paper,
-                "profile": profile,
-                "claims": len(claims),
-                "in_print": sum(claim.holds_in_print == "yes" for claim in claims),
-                "kinds": {kind: kinds[kind] for kind in KINDS},
-                "links": links,
+                "text": claim.claim,
+                "verdict": line["verdict"],
+                "kind": verdict_kind(line["verdict"]),
+                "anchor": f"{anchor}-{claim.id}" if anchor else "",
             }
-        )
+            for claim, anchor, line in every
+        ]
+        told = {"paper": paper, "profile": profile, "claims": len(claims), "links": links}
+        counts = {kind: kinds[kind] for kind in KINDS}
+        lines.append({**told, "in_print": len(in_print), "kinds": counts})
     return lines
 
 

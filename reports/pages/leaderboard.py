@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,14 +32,13 @@ from reports.drawing.palette import Look, looks
 from reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
 from reports.kinds.scorecard import PROPERTIES as MEANINGS
 from reports.pages.page import data_uri
-from reports.tables.html import TEMPLATES, render
+from reports.tables.html import render
 from reports.tables.ranking import critical_difference
 from reports.tables.standings import (
     ACCURACY,
     AT_EPSILON,
     BOTH_WAYS,
     EPSILON,
-    Standing,
     Standings,
     at_epsilon,
     planes,
@@ -49,29 +47,13 @@ from reports.tables.standings import (
 from reports.tables.standings_files import as_json
 from reports.tables.units import PERCENT, scale_of
 
-
-@dataclass(frozen=True)
-class Property:
-    """What a method has or not, as a column and as what a user may demand."""
-
-    name: str
-    heading: str
-    wanted: str
-    """The value that is demanded, `yes` or `no`."""
-    demand: str
-
-    @property
-    def meaning(self) -> str:
-        """How it is derived."""
-        return MEANINGS[self.name]
-
-
-PROPERTIES = (
-    Property("distillation", "public images", "no", "no public images"),
-    Property("networks-differ", "networks may differ", "yes", "networks may differ"),
-    Property("privacy", "outputs or labels only", "yes", "only outputs or labels leave a client"),
-    Property("asynchronous", "asynchronous", "yes", "asynchronous"),
-)
+PROPERTIES = {
+    "distillation": ("public images", "no", "no public images"),
+    "networks-differ": ("networks may differ", "yes", "networks may differ"),
+    "privacy": ("outputs or labels only", "yes", "only outputs or labels leave a client"),
+    "asynchronous": ("asynchronous", "yes", "asynchronous"),
+}
+"""What a method has or not: its heading, the value that a user may demand, and in which words."""
 CONDITIONS = (
     ("profile", "profile", False),
     ("table", "data", True),
@@ -138,14 +120,8 @@ def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
     order = [c for found in every for c in (*found.ranked, *found.conditions)]
     profiles = {profile: _data(found) for profile, found in by_profile.items()}
     data = {"profiles": profiles, "columns": columns}
-    style, script = (
-        Markup((TEMPLATES / name).read_text(encoding="utf-8"))
-        for name in ("page.css", "leaderboard.js")
-    )
     return render(
         "leaderboard.html.jinja",
-        style=style,
-        script=script,
         # As JSON in a page: no text may end the element that holds it.
         data=Markup(json.dumps(data, allow_nan=False).replace("<", "\\u003c")),
         selects=[
@@ -160,7 +136,11 @@ def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
         ],
         at_epsilon=any(metric.startswith(AT_EPSILON) for metric in metrics),
         leakage=any(metric in FLOOR.values() for metric in metrics),
-        properties=PROPERTIES,
+        properties=[
+            {"name": name, "heading": heading, "wanted": wanted, "demand": demand}
+            for name, (heading, wanted, demand) in PROPERTIES.items()
+        ],
+        meanings=MEANINGS,
         pictures=[
             (profile, title, data_uri(svg, "image/svg+xml"))
             for profile, found in by_profile.items()
@@ -183,109 +163,90 @@ def _data(found: Standings) -> dict[str, Any]:
 
 
 def pictures(found: Standings) -> list[tuple[str, bytes]]:
-    """The page's pictures as SVG, each with its title."""
+    """The page's pictures as SVG, those of which there is anything to draw, each with its title."""
     drawn = []
     with TemporaryDirectory() as folder:
-        for title, path in draw(found, Path(folder)).items():
-            drawn.append((title, path.with_suffix(".svg").read_bytes()))
+        for title, draw in DRAWN.items():
+            path = Path(folder) / "p.png"
+            if draw(found, path, about(found)):
+                drawn.append((title, path.with_suffix(".svg").read_bytes()))
     return drawn
 
 
-def draw(found: Standings, folder: Path) -> dict[str, Path]:
-    """Draw `ranks.png`, `fronts.png` and `axes.png`, also as SVG and PDF, into a folder, those of
-    which there is anything to draw; returns each with its title.
-    """
+def about(found: Standings) -> str:
+    """Of what the numbers in a picture are."""
     where = ", ".join(dict.fromkeys(f"{c.profile} {c.table}" for c in found.ranked))
     numbers = sorted({found.seeds[c.key] for c in found.ranked if c.key in found.seeds})
     each = f"seeds: {', '.join(map(str, numbers))}"
-    about = f"{where}: means over {len(found.ranked)} conditions ({each})"
-    drawn = {
-        "Mean ranks of accuracy; a bar joins methods that are not told apart": draw_ranks(
-            found, folder / "ranks.png", about
-        ),
-        "Accuracy against what it costs; the line joins methods that nothing beats": draw_fronts(
-            found, folder / "fronts.png", about
-        ),
-        "Each method on every axis, from the worst of all to the best, the others in grey": (
-            draw_axes(found, folder / "axes.png", about)
-        ),
-    }
-    return {title: path for title, path in drawn.items() if path is not None}
+    return f"{where}: means over {len(found.ranked)} conditions ({each})"
 
 
-def draw_ranks(found: Standings, path: Path, about: str) -> Path | None:
-    """Draw mean ranks into `path`, which is returned; nothing of fewer than two methods that were
-    run in every condition.
+def draw_ranks(found: Standings, path: Path, about: str) -> bool:
+    """Draw mean ranks into `path`; nothing of fewer than two methods that were run in every
+    condition. Whether it was drawn.
     """
     ranks = ranking(found)
-    if len(ranks["mean_rank"]) < 2:
-        return None
     titles = _titles(found)
     by_title = {titles[row]: rank for row, rank in ranks["mean_rank"].items()}
-    apart = ranks["critical_difference"] or math.inf
-    rank_plot(by_title, apart, path, Texts(note=f"{about}."))
-    return path
+    if len(by_title) > 1:
+        apart = ranks["critical_difference"] or math.inf
+        rank_plot(by_title, apart, path, Texts(note=f"{about}."))
+    return len(by_title) > 1
 
 
-def draw_fronts(found: Standings, path: Path, about: str) -> Path | None:
-    """Draw accuracy against each cost (`planes`) into `path`, which is returned; nothing where no
-    method has both.
+def draw_fronts(found: Standings, path: Path, about: str) -> bool:
+    """Draw accuracy against each cost (`planes`) into `path`; nothing where no method has both.
+    Whether it was drawn.
     """
-    drawn = [
-        Plane(
-            "",
-            COSTS[cost],
-            "Accuracy (%)",
-            places,
-            sorted({spot.cost for spot in places}) if cost == EPSILON else (),
-        )
-        for cost, places in planes(found).items()
-    ]
-    if not drawn:
-        return None
+    drawn = []
+    for cost, places in planes(found).items():
+        ticks = sorted({spot.cost for spot in places}) if cost == EPSILON else ()
+        drawn.append(Plane("", COSTS[cost], "Accuracy (%)", places, ticks))
     note = f"{about}; hollow: cut short in one of them or more."
     if any(plane.ticks for plane in drawn):
         note += " Accuracy at an epsilon: in those conditions in which all have it."
-    front_plot(drawn, _titles(found), _looks(found), path, Texts(note=note))
-    return path
+    if drawn:
+        front_plot(drawn, _titles(found), _looks(found), path, Texts(note=note))
+    return bool(drawn)
 
 
-def draw_axes(found: Standings, path: Path, about: str) -> Path | None:
-    """Draw each method on every axis into `path`, which is returned: `AXES`, and accuracy at the
-    largest epsilon of those that most methods have; nothing where no axis has a value.
+def draw_axes(found: Standings, path: Path, about: str) -> bool:
+    """Draw each method on every axis into `path`: `AXES`, and accuracy at the largest epsilon of
+    those that most methods have; nothing where no axis has a value. Whether it was drawn.
     """
-    names = dict(AXES)
-    means = {name: found.means(name) for name in names if name in found.metrics}
+    means = {name: found.means(metric) for metric, name in AXES.items() if metric in found.metrics}
+    lower = {name: facts(metric).better == LOWER for metric, name in AXES.items()}
     private = at_epsilon(found)
     if private:
         epsilon = max(private, key=lambda epsilon: (len(private[epsilon]), float(epsilon)))
-        means[f"{AT_EPSILON}{epsilon}"] = private[epsilon]
-        names[f"{AT_EPSILON}{epsilon}"] = f"at epsilon {epsilon}"
-    scaled = {
-        name: share_of_best(values, lower=facts(name).better == LOWER)
-        for name, values in means.items()
-        if len(values)
-    }
-    if not scaled:
-        return None
-    styles = _looks(found)
-    shown = [m for m in _methods(found) if any(m.row in values for values in scaled.values())]
-    parallel_plot(
+        means[f"at epsilon {epsilon}"] = private[epsilon]
+    scaled = pd.DataFrame(
         {
-            m.title: [float(values.get(m.row, math.nan)) for values in scaled.values()]
-            for m in shown
-        },
-        {m.title: styles[m.row] for m in shown},
-        [names[name] for name in scaled],
+            name: share_of_best(values, lower=lower.get(name, False))
+            for name, values in means.items()
+            if len(values)
+        }
+    )
+    if scaled.empty:
+        return False
+    titles, styles = _titles(found), _looks(found)
+    rows = [m.row for m in found.methods if m.ranked and m.row in scaled.index]
+    parallel_plot(
+        {titles[row]: [float(v) for v in scaled.loc[row]] for row in rows},
+        {titles[row]: styles[row] for row in rows},
+        [str(name) for name in scaled],
         path,
         Texts(note=f"{about}; costs by their logarithm, the least as the best."),
     )
-    return path
+    return True
 
 
-def _methods(found: Standings) -> list[Standing]:
-    """All that can be ranked."""
-    return [method for method in found.methods if method.ranked]
+DRAWN: Mapping[str, Callable[[Standings, Path, str], bool]] = {
+    "Mean ranks of accuracy; methods whose bars overlap are not told apart": draw_ranks,
+    "Accuracy against what it costs; the line joins methods that nothing beats": draw_fronts,
+    "Each method on every axis, from the worst of all to the best, the others in grey": draw_axes,
+}
+"""The page's pictures by title."""
 
 
 def _titles(found: Standings) -> dict[str, str]:

@@ -116,10 +116,10 @@ def coverage(sections: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tup
     """
     compared: dict[tuple[str, str], dict[str, int]] = {}
     for section in sections:
-        paper = section["key"].split("/")[0]
-        tables = compared.setdefault((section["profile"], paper), {})
-        if printed_numbers(section["key"]):
-            tables[section["key"]] = max(tables.get(section["key"], 0), section["compared"])
+        result, key = section["result"], section["layout"].key
+        tables = compared.setdefault((result.profile, result.paper), {})
+        if section["printed"]:
+            tables[key] = max(tables.get(key, 0), section["compared"])
     return {
         (profile, paper): (
             sum(tables.values()),

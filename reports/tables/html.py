@@ -7,20 +7,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from reports.tables.markup import escaped
+from reports.tables.markup import code, escaped, markdown_table
 from results.names import printable
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-def render(name: str, **values: Any) -> str:
-    """The template with its values, under a content security policy: the page loads nothing, and
-    runs no script but its own. A name that it uses and nobody gives is an error.
+def render(name: str, filters: Mapping[str, Any] | None = None, **values: Any) -> str:
+    """The template with its values and filters of its own, ending in a line's end. A page is under
+    a content security policy: it loads nothing, and runs no script but its own. A name that the
+    template uses and nobody gives is an error.
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -29,10 +32,16 @@ def render(name: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["escaped"] = escaped
-    page = environment.get_template(name).render(**values)
-    page = "\n".join(map(printable, page.split("\n")))
+    environment.filters |= {"escaped": escaped, "code": code, **(filters or {})}
+    environment.globals |= {"inlined": inlined, "markdown_table": markdown_table}
+    page = environment.get_template(name).render(**values).rstrip()
+    page = "\n".join(map(printable, page.split("\n"))) + "\n"
     return page.replace(HEAD, HEAD + _policy(page), 1)
+
+
+def inlined(name: str) -> Markup:
+    """A style or script of this folder, for the page that it stands in."""
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 HEAD = '<meta charset="utf-8">'

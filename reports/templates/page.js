@@ -3,8 +3,9 @@
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0], printed = [...body.rows], heads = [...table.tHead.rows[0].cells];
   const value = (row, column) => {
-    const cell = row.cells[column], given = cell.dataset.value;
-    return given === undefined ? cell.textContent.trim() : given === "" ? null : Number(given);
+    const cell = row.cells[column], text = cell.textContent.trim(), number = Number.parseFloat(text.replace(/,/g, ""));
+    if (!column || (Number.isNaN(number) && !table.classList.contains("numbers"))) return text;
+    return Number.isNaN(number) ? null : number;
   };
   heads.forEach((head, column) => head.querySelector("button").addEventListener("click", () => {
     const next = { undefined: "descending", descending: "ascending" }[head.getAttribute("aria-sort") ?? "undefined"];
@@ -25,7 +26,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
 // Filters.
 const sections = [...document.querySelectorAll("section.table")], search = document.getElementById("search");
 const selects = [...document.querySelectorAll("[data-filter]")];
-const texts = new Map(sections.map((s) => [s, s.dataset.text.toLowerCase()]));
+// What is folded away is not searched.
+const told = (section) => [...section.children].filter((part) => part.tagName !== "DETAILS").map((part) => part.textContent).join(" ");
+const texts = new Map(sections.map((section) => [section, told(section).toLowerCase()]));
 function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;

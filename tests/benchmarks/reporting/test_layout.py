@@ -41,12 +41,6 @@ def test_a_row_that_breaks_the_contract_is_marked_and_says_how(run):
     assert layout_of(run, [broken]).rows == {"gan": f"{title} ✗"}
 
 
-def test_without_public_images_the_layout_names_no_public_data(run):
-    assert not any(
-        "public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels
-    )
-
-
 def test_the_papers_own_row_is_the_last_unless_the_table_names_another_or_none(run):
     last = run.table.rows[-1].key
     assert layout_of(run, [scored(last, 2.0, 1.0)]).own == last
@@ -66,14 +60,6 @@ def test_pictures_of_scores_say_by_which_networks(run):
     assert "by a network" not in layout_of(run, records).labels
 
 
-def test_two_data_sets_with_one_stand_in_are_both_named(run):
-    records = [
-        scored("gan", 2.0, 1.0),
-        scored("gan mimic=eq8", 3.0, 2.0, data={**DIGITS, "asked": "cifar100"}),
-    ]
-    assert sum("stand-in" in label for label in layout_of(run, records).labels) == 2
-
-
 def test_a_row_under_another_protocol_than_the_tables_says_so(run):
     records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, protocol="released")]
     assert layout_of(run, records).rows == {
@@ -91,13 +77,6 @@ def test_a_layout_knows_the_methods_of_its_rows_and_the_chance_of_its_columns(ru
     layout = layout_of(run, [scored("gan", 2.0, 1.0)])
     assert layout.methods == {"gan": "fediod"}
     assert layout.chance == {COLUMN: 0.1}  # of the ten digits
-
-
-def test_a_layout_knows_what_the_measure_does_not_compare(run):
-    scores = [scored("gan", 2.0, 1.0, config={"evaluation.extractor": "judge"})]
-    assert layout_of(run, scores).unlike == {}
-    run.table = replace(run.table, measure="samples")
-    assert layout_of(run, scores).unlike == {"inception-score": "by judge"}
 
 
 def of_method(row, *lineage, **config):

@@ -21,25 +21,23 @@ from tests.reports.tables.test_standings import LINES, line, scored
 
 
 def test_a_card_says_what_the_class_declares():
-    lines = card(registry.find_method("fedmd"), {"fedad/table4": ["fedmd"]}, None)
-    assert lines[0] == "## FedMD: `fedmd`"
-    assert "| leaves a client | logits |" in lines
-    assert "| private form | dp-sgd (sends logits) |" in lines
-    assert "| tables | fedad/table4 |" in lines
-    assert any("`fedmd.rounds=20`" in text for text in lines)
+    shown = card(registry.find_method("fedmd"), {"fedad/table4": ["fedmd"]}, None)
+    assert (shown["title"], shown["name"], shown["measured"]) == ("FedMD", "fedmd", [])
+    told = shown["declared"]
+    assert told["leaves a client"] == "logits"
+    assert told["private form"] == "dp-sgd (sends logits)"
+    assert told["tables"] == "fedad/table4"
+    assert "`fedmd.rounds=20`" in told["settings"]
     assert summary(FedMD).startswith("Algorithm 1: communicate logits on public data")
-
-
-def test_an_upper_bound_is_said_to_be_one():
-    lines = card(registry.find_method("centralized"), {}, None)
-    assert "| upper bound, knows | private-samples |" in lines
+    bound = card(registry.find_method("centralized"), {}, None)["declared"]
+    assert bound["upper bound, knows"] == "private-samples"
 
 
 def test_a_validation_set_is_needed_where_the_class_asks_for_one():
     assert needs_validation(FedDF)
     assert not needs_validation(FedAvg)
-    lines = card(registry.find_method("feddf"), {}, None)
-    assert "| labelled validation set | needed at the server |" in lines
+    told = card(registry.find_method("feddf"), {}, None)["declared"]
+    assert told["labelled validation set"] == "needed at the server"
 
 
 def card_of(row, lines):
@@ -124,26 +122,6 @@ def test_numbers_are_the_range_over_a_tables_conditions():
         "| a-metric-of-its-own | 0.5 |",
         "| Accuracy at epsilon 4 (%) | 55.0 |",
     ]
-
-
-def test_a_table_in_which_a_row_lacks_a_number_has_a_dash():
-    other = scored([line("public", "in", "accuracy", 60)])
-    other.layout.key = "league/cifar10"
-    found = standings_of([scored([*LINES, line("public", "in", "megabytes-up", 3)]), other])
-    lines = measured(found, found.methods[-1])
-    assert "| | league/toy | CIFAR-10 |" in lines
-    assert "| Accuracy (%) | 70.0 to 90.0 | 60.0 |" in lines
-    assert "| Sent up (MB) | 3 | – |" in lines
-
-
-def test_conditions_in_which_it_was_cut_short_are_counted():
-    lines = [
-        *LINES[:2],
-        line("public", "in", "accuracy", 90),
-        line("public", "out", "accuracy", 70),
-    ]
-    lines[-1]["settled"] = "no"
-    assert "| conditions in which it was cut short | 1 |" in card_of("public", lines)
 
 
 def test_the_page_in_docs_is_the_one_that_the_command_writes():

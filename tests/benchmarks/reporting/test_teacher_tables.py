@@ -76,9 +76,7 @@ def test_a_table_of_teachers_is_reported_from_its_records_to_the_page(tmp_path, 
     assert run.files.path("svg").exists()
     assert layout_of(run, records).own == ""  # no teacher is the method under test
     (result,) = find_results(tmp_path)
-    section = section_of(result)
-    (told,) = section["told"]
-    assert sentence in told
+    assert sentence in result.sheet.told[0]
     html = render_page([result])
     assert html.index("teacher-10") < html.index(sentence) < html.index("<summary>Notes</summary>")
 

@@ -8,12 +8,11 @@ import io
 import re
 from dataclasses import asdict, replace
 
-import pandas as pd
 import pytest
 from rich.console import Console
 
 from benchmarks.reporting import writing
-from benchmarks.reporting.cards import reduced, settings_of, table_settings
+from benchmarks.reporting.cards import reduced, table_settings
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import draw, made_table, write_table
@@ -23,13 +22,11 @@ from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from reports.drawing import plots
-from reports.tables.table import last_epochs
 from results.files import cache_home, write_atomic
 from results.record import Measurement
 from results.store import CellCache, TableFiles, summarise
-from tests.benchmarks.reporting.scores import COLUMN, SCORES, record, scored
+from tests.benchmarks.reporting.scores import SCORES, record, scored
 from tests.cell_records import record_of
-from tests.reports.drawn import line
 
 
 @pytest.fixture
@@ -77,16 +74,6 @@ def test_an_added_row_without_a_cell_is_told(printed):
     assert shown.count("has no cell here") == 1
     assert "FedIOD, D(x) as own" in shown
     assert "has no cell here" not in printed(only=only)
-
-
-def test_an_added_row_that_the_selection_leaves_out_is_told(printed):
-    only = {"dataset": "cifar10", "alpha": "1", "row": "fediod"}
-    assert "--only leaves out row fediod-own, which --methods adds" in printed(
-        add=("fediod-own",), only=only
-    )
-    assert "leaves out" not in printed(
-        add=("fediod-own",), only={**only, "row": "fediod,fediod-own"}
-    )
 
 
 ONE_COLUMN = {"dataset": "cifar10", "alpha": "1"}
@@ -142,13 +129,6 @@ def test_a_card_has_no_settings_of_methods_and_measures_that_are_not_there(print
     assert "fedgen.rounds" not in text
 
 
-def test_a_card_has_the_settings_that_a_derived_method_is_given():
-    paper, table = registry.find_table("fediod/table1")
-    names = {setting.name for setting in settings_of(paper, table, ("mine", "fedavg"))}
-    assert "fedavg.rounds" in names
-    assert "fedprox.rounds" not in names
-
-
 def test_a_card_says_what_columns_set():
     _, table = registry.find_table("fedad/table2")
     assert "columns set partition.clients: 3, 5" in table_settings(table)
@@ -163,19 +143,6 @@ def test_a_table_says_how_runs_became_its_numbers(printed):
     assert "FedKD, FedIOD: after the last of 3\n" in shown
     assert "FedIOD [released]: best of 3\n" in shown
     assert "each number: after the last of 3\n" in printed(only={**only, "row": "fedkd,fediod"})
-
-
-def test_the_last_epoch_is_taken_of_each_metric():
-    lines = [
-        line("a", f"{COLUMN} epoch={epoch}", str(value * epoch), metric=metric)
-        for epoch in (1, 2, 10)
-        for metric, value in (("accuracy", 1.0), ("hd95", 3.0))
-    ]
-    ends = last_epochs(pd.DataFrame(lines))
-    assert ends[["column", "metric", "value"]].values.tolist() == [
-        [COLUMN, "accuracy", "10.0"],
-        [COLUMN, "hd95", "30.0"],
-    ]
 
 
 @pytest.mark.parametrize("measure", ["final", "curve"])
@@ -225,29 +192,6 @@ def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, mon
     note.write_text(note.read_text().replace("shows", "show"))
     assert draws(records) == 1
     assert draws(records) == 0
-
-
-def test_a_table_is_drawn_without_words_around_it_if_that_is_asked(run, monkeypatch):
-    titles = []
-    monkeypatch.setattr(plots, "table_plot", lambda layout, *rest: titles.append(layout.title))
-    run.records = {"a": scored("gan", 2.0, 1.0)}
-    monkeypatch.setattr(TableRun, "all_records", lambda run: list(run.records.values()))
-    monkeypatch.setattr(writing, "command_of", lambda run, records: "")
-    monkeypatch.setattr(writing, "judge_claims", lambda run, records: [])
-    for plain in (False, True):
-        write_table(run, plain)
-    assert titles == ["Table 7", ""]
-
-
-def test_the_markdown_says_by_which_command_and_at_which_commit(tmp_path, printed):
-    printed(only={"dataset": "cifar10", "alpha": "1"})
-    page = (tmp_path / "smoke" / "fediod" / "table1.md").read_text()
-    assert "reproduce fediod/table1 --profile smoke --only dataset=cifar10 --only alpha=1`" in page
-
-
-def test_a_row_that_only_leaves_out_is_not_said_to_lack_public_labels(printed):
-    shown = printed(add=("centralized",), only={"row": "fediod", "dataset": "cifar10"})
-    assert "labels are not of the task" not in shown
 
 
 def test_an_earlier_released_table_in_the_folder_does_not_break_the_claims_of_another(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import matplotlib
 import pytest
 from PIL import Image
 
@@ -14,11 +13,9 @@ from reports.drawing.figures import (
     TWO_COLUMNS,
     Texts,
     chance_of,
-    filled,
     finish,
     limits,
     page,
-    styled,
     texts_of,
 )
 from reports.tables.units import scale_of
@@ -47,21 +44,23 @@ def test_an_axis_ends_with_the_metric_or_with_the_values_that_do_not_reach_it(va
 
 
 @pytest.mark.parametrize(
-    ("needs", "width", "lines"),
+    ("blocks", "need", "width", "lines"),
     [
-        ([[2.0]], ONE_COLUMN, [1]),
-        ([[1.4, 1.4]], ONE_COLUMN, [2]),
-        ([[1.4], [1.4]], ONE_COLUMN, [2]),  # metrics of one panel each stand beside each other
-        ([[2.0, 2.0]], TWO_COLUMNS, [2]),
-        ([[1.2] * 8], TWO_COLUMNS, [4, 4]),
-        ([[1.2] * 6], TWO_COLUMNS, [3, 3]),  # rather than five and one
-        ([[1.0, 1.0], [1.0]], TWO_COLUMNS, [2, 1]),
+        ([1], 2.0, ONE_COLUMN, [1]),
+        ([2], 1.4, ONE_COLUMN, [2]),
+        ([1, 1], 1.4, ONE_COLUMN, [2]),  # metrics of one panel each stand beside each other
+        ([2], 2.0, TWO_COLUMNS, [2]),
+        ([8], 1.2, TWO_COLUMNS, [4, 4]),
+        ([6], 1.2, TWO_COLUMNS, [3, 3]),  # rather than five and one
+        ([2, 1], 1.0, TWO_COLUMNS, [2, 1]),
     ],
 )
-def test_a_picture_is_one_column_or_two_wide_and_its_lines_are_of_one_length(needs, width, lines):
-    figure, axes = page(needs, 1.5)
+def test_a_picture_is_one_column_or_two_wide_and_its_lines_are_of_one_length(
+    blocks, need, width, lines
+):
+    figure, axes = page(blocks, [need] * len(blocks), 1.5)
     assert tuple(figure.get_size_inches()) == (width, 1.5 * len(lines))
-    assert list(map(len, axes)) == list(map(len, needs))
+    assert list(map(len, axes)) == blocks
     tops = [round(axis.get_position().y1, 3) for block in axes for axis in block]
     assert [tops.count(top) for top in dict.fromkeys(tops)] == lines
 
@@ -70,27 +69,6 @@ def test_a_title_says_which_table_it_is_and_what_of():
     assert texts_of(layout()) == Texts(
         "Table II. Accuracy", "dlad/table2: profile smoke (reduced); 1 seed."
     )
-
-
-def test_the_footnote_says_which_metrics_are_not_compared_with_print():
-    one = replace(layout(), unlike={"inception-score": "by another network"})
-    note = texts_of(one).note
-    assert note.endswith("; Inception score not compared with print: by another network.")
-
-
-def test_a_plain_picture_has_neither_title_nor_footnote():
-    assert texts_of(layout().plain()) == Texts()
-
-
-def test_the_style_of_pictures_ends_with_them():
-    before = matplotlib.rcParams["axes.spines.top"]
-
-    @styled
-    def spines():
-        return matplotlib.rcParams["axes.spines.top"]
-
-    assert (spines(), spines()) == (False, False)
-    assert matplotlib.rcParams["axes.spines.top"] is before is True
 
 
 def test_chance_is_that_of_the_metric_or_of_the_columns_classes():
@@ -105,7 +83,7 @@ def test_chance_is_that_of_the_metric_or_of_the_columns_classes():
 def test_a_file_is_as_wide_as_the_picture_and_as_high_as_all_that_stands_on_it(tmp_path):
     sizes = []
     for texts in (Texts(), Texts("A title", "a note " * 40)):
-        figure, [[axis]] = page([[1.0]], 1.0)
+        figure, [[axis]] = page([1], [1.0], 1.0)
         axis.plot([0, 1], label="a line")
         finish(figure, texts, tmp_path / "p.png")
         sizes.append(Image.open(tmp_path / "p.png").size)
@@ -113,9 +91,3 @@ def test_a_file_is_as_wide_as_the_picture_and_as_high_as_all_that_stands_on_it(t
     # A line of the legend, and then a title and three lines of notes more.
     assert 200 < sizes[0][1] < 280
     assert 50 < sizes[1][1] - sizes[0][1] < 130
-
-
-def test_texts_are_broken_so_that_lines_are_no_wider(tmp_path):
-    lines = filled("one two three four five six seven", 0.8, 7).splitlines()
-    assert len(lines) > 2
-    assert max(map(len, lines)) <= 0.8 * 72 / (0.55 * 7)

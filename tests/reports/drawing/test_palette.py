@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.tables import registry
-from reports.drawing.palette import BOUND, SPARE, listed, looks, looks_of
+from reports.drawing.palette import BOUND, SPARE, listed, looks_of
 from reports.tables.table import Layout
 from tests.reports.drawn import layout
 
@@ -68,14 +68,6 @@ def test_a_method_that_is_not_listed_changes_no_other_and_keeps_its_look():
     assert looks_of(added)["x"].colour in SPARE
 
 
-def test_two_methods_that_are_not_listed_have_two_colours():
-    names = [f"mine-{number}" for number in range(len(SPARE))]
-    shown = looks_of(
-        replace(layout(), rows=dict.fromkeys(names, ""), methods={n: n for n in names})
-    )
-    assert len({look.colour for look in shown.values()}) == len(SPARE)
-
-
 def test_rows_that_an_axis_names_are_hatched_only_as_upper_bounds():
     one = replace(layout(), methods=dict.fromkeys(("a", "b", "top"), "fedprox"))
     assert listed()["fedprox"].hatch
@@ -84,10 +76,3 @@ def test_rows_that_an_axis_names_are_hatched_only_as_upper_bounds():
         "b": "",
         "top": BOUND,
     }
-
-
-def test_rows_need_no_table_to_have_looks():
-    shown = looks(["a", "b", "top"], {"a": "fedavg", "b": "fedavg"}, {"top"})
-    assert shown == looks_of(replace(layout(), own="", methods={"a": "fedavg", "b": "fedavg"}))
-    assert shown["a"] == listed()["fedavg"]
-    assert shown["b"].colour != shown["a"].colour

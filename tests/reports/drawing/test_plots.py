@@ -7,20 +7,9 @@ from dataclasses import replace
 import pytest
 
 from reports.drawing import plots
-from reports.drawing.panels import panel_names
+from reports.drawing.frames import panel_names
 from reports.tables.table import Panel
-from tests.reports.drawn import COLUMNS, layout, line, table_of, visible, words
-
-
-def test_percent_is_on_the_axis_of_a_table_in_percent(drawn, tmp_path):
-    lines = [line("a", c, "70.0", "75.0") for c in ("test=x", "test=y")] + [
-        line("b", "test=x", "30.0")
-    ]
-    plots.table_plot(
-        layout(("test=x", "test=y"), unit="percent"), table_of(lines), tmp_path / "t.png"
-    )
-    (axis,) = visible(drawn[0])
-    assert (axis.get_ylabel(), axis.get_ylim()) == ("Accuracy (%)", (0, 102))
+from tests.reports.drawn import COLUMNS, layout, line, table_of, visible
 
 
 def test_each_metric_has_its_own_axes(drawn, tmp_path):
@@ -33,33 +22,6 @@ def test_each_metric_has_its_own_axes(drawn, tmp_path):
     ]
     plots.table_plot(layout(columns, unit="percent"), table_of(lines), tmp_path / "t.png")
     assert [axis.get_ylabel() for axis in visible(drawn[0])] == ["Dice (%)", "HD95 (pixel)"]
-
-
-def test_many_long_headings_are_slanted_and_the_picture_stays_narrow(drawn, tmp_path):
-    for length, slanted in ((5, False), (25, True)):
-        columns = tuple(f"test={letter * length}" for letter in "pqrstuvw")
-        plots.table_plot(
-            layout(columns),
-            table_of([line("a", column, "0.5") for column in columns]),
-            tmp_path / "t.png",
-        )
-        (axis,) = visible(drawn[-1])
-        assert [label.get_rotation() for label in axis.get_xticklabels()] == [
-            40.0 if slanted else 0.0
-        ] * 8
-        assert drawn[-1].get_figwidth() < 8
-
-
-def test_texts_are_not_plotted(drawn, tmp_path):
-    lines = [
-        line("a", "test=x", "71.5", metric="dice"),
-        line("a", "test=x property=private", "yes", metric="property"),
-    ]
-    plots.table_plot(layout(("test=x",)), table_of(lines), tmp_path / "t.png")
-    assert len(visible(drawn[-1])) == 1
-    before = len(drawn)
-    plots.table_plot(layout(("test=x",)), table_of(lines[1:]), tmp_path / "u.png")
-    assert len(drawn) == before
 
 
 def test_metrics_with_several_panels_are_rows_of_panels(drawn, tmp_path):
@@ -96,18 +58,6 @@ def test_a_picture_of_a_part_of_a_table_has_no_place_for_columns_that_were_not_r
     assert second.get_title() == "share 5"
 
 
-def test_a_panel_of_one_column_says_which(drawn, tmp_path):
-    columns = tuple(
-        f"share={share} data={data}" for share in ("1", "5", "10") for data in ("x", "y", "z")
-    )
-    lines = [
-        line(row, f"share={share} data=x", "0.5") for row in ("a", "b") for share in ("1", "5")
-    ]
-    plots.table_plot(layout(columns), table_of(lines), tmp_path / "t.png")
-    assert [axis.get_title() for axis in visible(drawn[0])] == ["share 1", "share 5"]
-    assert any("x in all panels" in text for text in words(drawn[0]))
-
-
 @pytest.mark.parametrize("columns", [("test=x",), ("test=x", "test=y")])
 def test_there_are_no_bars_on_an_axis_that_does_not_begin_at_zero(drawn, tmp_path, columns):
     for low in ("20.0", "99.4"):
@@ -116,23 +66,11 @@ def test_there_are_no_bars_on_an_axis_that_does_not_begin_at_zero(drawn, tmp_pat
     assert [bool(visible(figure)[0].patches) for figure in drawn] == [True, False]
 
 
-@pytest.mark.parametrize("x_axis", ["", "clients"])
-def test_plots_are_written_as_png(tmp_path, x_axis):
-    columns = tuple(f"model={m} clients={n}" for m in ("r", "s", "t") for n in (5, 10, 20))
-    lines = [line(r, c, "0.5", "0.6", std="0.01") for r in ("a", "b", "top") for c in columns]
-    plots.table_plot(layout(columns, x_axis), table_of(lines), tmp_path / "t.png")
-    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_the_same_numbers_give_the_same_picture(tmp_path):
     lines = [line("a", COLUMNS[0], "0.5", "0.6")]
     for name in ("one.png", "two.png"):
         plots.table_plot(layout(), table_of(lines), tmp_path / name)
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.texts]
 
 
 def labels(figure):
@@ -164,15 +102,6 @@ def test_a_column_has_the_chance_of_its_own_classes(drawn, tmp_path):
     plots.table_plot(known, table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     assert [guess.get_ydata()[0] for guess in axis.lines] == [0.1, 0.01]
-
-
-def test_chance_that_an_axis_does_not_reach_is_not_in_the_legend(drawn, tmp_path):
-    columns = ("k=1", "k=2")
-    for low in ("0.15", "0.905"):
-        lines = [line("a", "k=1", low), line("a", "k=2", "0.91")]
-        known = replace(layout(columns, "k"), chance=dict.fromkeys(columns, 0.1))
-        plots.table_plot(known, table_of(lines), tmp_path / "t.png")
-    assert ["chance" in labels(figure) for figure in drawn] == [True, False]
 
 
 @pytest.mark.parametrize("columns", [("test=x",), ("test=x", "test=y")])
@@ -266,10 +195,3 @@ def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
     crossed = [Panel({"data": d, "clients": n}, two) for d in "xy" for n in "35"]
     assert panel_names([*crossed, Panel({}, two)], {})[::4] == ["x, clients 3", ""]
     assert panel_names(crossed, {"clients": ""}) == ["x", "x", "y", "y"]
-
-
-def test_a_plain_picture_is_drawn_without_words_around_it(drawn, tmp_path):
-    lines = table_of([line("a", "test=x", "0.5"), line("b", "test=x", "0.7")])
-    for one in (layout(("test=x",)), layout(("test=x",)).plain()):
-        plots.table_plot(one, lines, tmp_path / "t.png")
-    assert [len(words(figure)) for figure in drawn] == [2, 0]

@@ -76,13 +76,3 @@ def test_each_metric_has_its_panels_and_a_row_in_two_columns_two_series(drawn, t
     assert [name.partition(", ")[2] for name in names] == ["", "public in", "public out"]
     faces = [container[0].get_markerfacecolor() for container in above.containers]
     assert faces[2] == "white" != faces[1]
-
-
-def test_a_figure_without_numbers_has_no_picture(drawn, tmp_path):
-    plots_clients.leakage_plot(
-        layout((COLUMN,)),
-        table_of(lines({"a": {"1": "0.5"}}, "psnr")),
-        tmp_path / "f.png",
-        ("fid",),
-    )
-    assert not drawn

@@ -37,21 +37,12 @@ def test_sites_that_train_are_down_and_sites_of_the_test_across(drawn, tmp_path)
     assert axis.get_title() == "Dice"
 
 
-def test_a_number_of_a_run_that_was_cut_short_has_a_mark(drawn, tmp_path):
+def test_a_number_is_marked_where_it_was_cut_short_or_leaves_out_values(drawn, tmp_path):
     first, *others = lines(published="0.7")
-    matrix_plot(
-        layout(COLUMNS), table_of([first | {"settled": "no"}, *others]), tmp_path / "m.png", KEYS
-    )
-    [axis] = drawn[0].axes
-    assert texts(axis)[:2] == ["0.900 §\n(0.700)", "0.200\n(0.700)"]
-
-
-def test_a_mean_that_leaves_out_values_says_of_how_many_it_is(drawn, tmp_path):
-    first, *others = lines(published="0.7")
-    short = first | {"defined": "112", "of": "610"}
+    short = first | {"defined": "112", "of": "610", "settled": "no"}
     matrix_plot(layout(COLUMNS), table_of([short, *others]), tmp_path / "m.png", KEYS)
     [axis] = drawn[0].axes
-    assert texts(axis)[:2] == ["0.900\n112 of 610\n(0.700)", "0.200\n(0.700)"]
+    assert texts(axis)[:2] == ["0.900 §\n112 of 610\n(0.700)", "0.200\n(0.700)"]
 
 
 def test_better_is_darker_also_where_lower_is_better(drawn, tmp_path):

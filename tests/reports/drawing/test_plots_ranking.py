@@ -20,39 +20,19 @@ def plane(*places, **more):
     return Plane("x", "MB", "Accuracy", spots(places), **more)
 
 
-def texts(axis):
-    return [text.get_text().strip() for text in axis.texts]
-
-
-def straight(axis, height):
-    """Ends of the lines that run along one height."""
-    lines = [line.get_xydata() for line in axis.lines]
-    return [tuple(xy[:, 0]) for xy in lines if len(xy) == 2 and set(xy[:, 1]) == {height}]
-
-
-def test_ranks_stand_at_their_places_and_a_bar_joins_those_that_are_not_told_apart(drawn, tmp_path):
-    rank_plot({"c": 3.0, "a": 1.2, "b": 1.8}, 1.0, tmp_path / "t.png", Texts())
-    (axis,) = drawn[0].axes
-    assert texts(axis) == ["critical difference 1.00", "a  1.20", "b  1.80", "3.00  c"]
-    top = axis.get_ylim()[1]
-    assert straight(axis, top - 0.6) == [(1.0, 2.0)]
-    # From 1.2 to 1.8, a little longer at either end; c is 1.2 from b.
-    assert straight(axis, top - 1.5) == [pytest.approx((1.15, 1.85))]
-    ends = {float(line.get_xdata()[0]) for line in axis.lines if len(line.get_xdata()) == 3}
-    assert ends == {1.2, 1.8, 3.0}
-
-
-def test_a_difference_that_is_longer_than_the_axis_is_said_to_be_and_an_infinite_one_not_drawn(
-    drawn, tmp_path
-):
-    ranks = {"a": 1.0, "b": 2.0}
-    rank_plot(ranks, 5.0, tmp_path / "t.png", Texts())
+def test_ranks_stand_at_their_places_with_the_critical_difference_around_each(drawn, tmp_path):
+    ranks = {"c": 3.0, "a": 1.2, "b": 1.8}
+    rank_plot(ranks, 1.0, tmp_path / "t.png", Texts())
     rank_plot(ranks, math.inf, tmp_path / "t.png", Texts())
-    long, infinite = (figure.axes[0] for figure in drawn)
-    assert texts(long)[0] == "critical difference 5.00, longer than the axis"
-    assert straight(long, long.get_ylim()[1] - 0.6) == [(1.0, 2.0)]
-    assert texts(infinite) == ["a  1.00", "2.00  b"]
-    assert straight(infinite, infinite.get_ylim()[1] - 1.5) == [pytest.approx((0.95, 2.05))]
+    for figure, spans in zip(drawn, ([(0.7, 1.7), (1.3, 2.3), (2.5, 3.5)], []), strict=True):
+        (axis,) = figure.axes
+        names = [label.get_text() for label in axis.get_yticklabels()]
+        assert names == ["a  1.20", "b  1.80", "c  3.00"]
+        (points,) = axis.containers
+        assert points[0].get_xydata().tolist() == [[1.2, 0], [1.8, 1], [3, 2]]
+        bars = [segment[:, 0] for lines in points[2] for segment in lines.get_segments()]
+        assert bars == [pytest.approx(span) for span in spans]
+        assert ("critical difference 1.00" in axis.get_xlabel()) == bool(spans)
 
 
 @pytest.mark.parametrize(
@@ -124,11 +104,3 @@ def test_the_lowest_panel_of_each_column_names_the_axes(drawn, tmp_path):
     }
     below = ["first", "second"]
     assert named == {"a": [], "b": below, "c": below, "d": below}
-
-
-def test_one_method_alone_has_nobody_in_grey(drawn, tmp_path):
-    parallel_plot({"a": [0.5, 1.0]}, LOOKS, ["x", "y"], tmp_path / "t.png", Texts())
-    (panel,) = drawn[0].axes
-    others, own = panel.lines
-    assert len(others.get_xdata()) == 0
-    assert own.get_ydata().tolist() == [0.5, 1.0]

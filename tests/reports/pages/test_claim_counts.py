@@ -79,12 +79,3 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
     texts = {c.id: c.claim for c in published.claims("fedad")}
     assert links[texts[true[0]]] == f"table-0-{true[0]}"
     assert sum(not anchor for anchor in links.values()) == len(links) - len(verdicts) - 1
-
-
-def test_profiles_stand_apart():
-    lines = standing(
-        (profile, "dlad", "t", claim(published.claims("dlad")[0].id, "holds"))
-        for profile in ("smoke", "cpu")
-    )
-    assert [line["profile"] for line in lines] == ["smoke", "cpu"]
-    assert standing([]) == []

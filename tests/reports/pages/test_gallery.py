@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typer.testing import CliRunner
-
-from reports.__main__ import app
 from reports.pages.gallery import gallery_page, shown_results
-from tests.reports.written_results import record, write_results
+from tests.reports.written_results import write_results
 
 
 def test_a_table_has_its_picture_and_a_link_to_its_numbers(tmp_path):
@@ -49,12 +46,3 @@ def test_smoke_tables_and_tables_without_a_picture_are_left_out(tmp_path):
     assert len(shown_results([tmp_path])) == 1
     (tmp_path / "cpu" / "dlad" / files.path("png").name).unlink()
     assert shown_results([tmp_path]) == []
-
-
-def test_the_command_writes_the_page(tmp_path):
-    write_results(tmp_path / "results", [record("global-avg", "dataset=mnist", 0.5)])
-    (tmp_path / "results" / "smoke").rename(tmp_path / "results" / "cpu")
-    page = tmp_path / "docs" / "gallery.md"
-    done = CliRunner().invoke(app, ["gallery", str(tmp_path / "results"), "--output", str(page)])
-    assert (done.exit_code, done.stdout) == (0, f"wrote {page} with 1 pictures\n")
-    assert page.read_text().startswith("# Gallery\n")

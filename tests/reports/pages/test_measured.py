@@ -73,7 +73,9 @@ def test_results_of_no_paper_have_no_page():
 
 def test_printed_numbers_with_a_measured_one_count_once():
     def section(key, compared, profile="cpu"):
-        return {"key": key, "profile": profile, "compared": compared}
+        layout, result = SimpleNamespace(key=key), SimpleNamespace(profile=profile, paper="dlad")
+        printed = printed_numbers(key)
+        return {"layout": layout, "result": result, "compared": compared, "printed": printed}
 
     assert printed_numbers("dlad/table1") == 0  # classes, which are texts
     assert printed_numbers("dlad/table2") == 48  # of 60 cells, 12 are dashes

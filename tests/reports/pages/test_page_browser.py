@@ -51,13 +51,6 @@ def test_a_heading_sorts_down_up_and_back_to_the_papers_order(open_page):
     assert head.get_attribute("aria-sort") is None
 
 
-def test_the_index_sorts_too(open_page):
-    tab = open_page()
-    head = tab.locator("table.index thead th").nth(5)
-    head.get_by_role("button").click()
-    assert head.get_attribute("aria-sort") == "descending"
-
-
 def test_search_and_filters_hide_tables_and_their_lines_in_the_index(open_page):
     tab = open_page()
     section, entry = tab.locator("section.table"), tab.locator("tr[data-section]")
@@ -123,13 +116,3 @@ def test_text_stands_out_in_light_and_dark(open_page, scheme):
     contrasts = tab.evaluate(CONTRASTS)
     assert len(contrasts) > 20
     assert min(contrasts) >= 4.5
-
-
-def test_the_reader_can_choose_between_light_and_dark(open_page):
-    tab = open_page(color_scheme="light")
-    ground = "getComputedStyle(document.body).backgroundColor"
-    before = tab.evaluate(ground)
-    tab.click("#theme")
-    assert tab.evaluate(ground) != before
-    tab.click("#theme")
-    assert tab.evaluate(ground) == before

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from reports.__main__ import app
 from reports.pages.build import build_pages
 from reports.pages.redraw import redraw_results
-from reports.pages.result_files import find_results
 from reports.pages.sheet import Sheet, commits
 from results.files import ResultsError
 from results.sourcecode import ROOT
@@ -63,31 +62,12 @@ def test_no_picture_or_page_takes_the_place_of_a_table_file(tmp_path, files):
         assert not files.path(absent).exists()
 
 
-def test_a_plain_picture_is_another(tmp_path, files):
-    (drawn,) = redraw_results(tmp_path, tmp_path / "out")
-    (plain,) = redraw_results(tmp_path, tmp_path / "plain", plain=True)
-    assert b"profile smoke" not in plain.with_suffix(".svg").read_bytes()
-    assert len(plain.read_bytes()) < len(drawn.read_bytes())
-
-
 def test_the_command_says_how_many(tmp_path, files):
     done = CliRunner().invoke(app, ["draw", str(tmp_path), "--output", str(tmp_path / "out")])
     assert (done.exit_code, done.stdout) == (0, f"drew 1 pictures under {tmp_path / 'out'}\n")
     done = CliRunner().invoke(app, ["draw", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert "holds no table" in done.stderr
-
-
-def test_a_damaged_table_is_named(tmp_path, files):
-    files.path("csv").write_text(files.path("csv").read_text()[:-20])
-    with pytest.raises(ResultsError, match="table2"):
-        redraw_results(tmp_path)
-
-
-def test_a_table_without_a_command_keeps_its_markdown(tmp_path):
-    files = write_results(tmp_path)
-    redraw_results(tmp_path)
-    assert files.path("md").read_text() == "# dlad/table2\n"
 
 
 def test_commits_are_told_with_their_number_of_cells():
@@ -98,12 +78,6 @@ def test_commits_are_told_with_their_number_of_cells():
         f"commits {'f' * 12} (2 cells), {'e' * 12} with changes (1 cell)"
     )
     assert commits([record("a", COLUMNS[0], 1.0, machine={})]) == ""
-
-
-def test_a_sheet_of_an_older_version_is_read(tmp_path, files):
-    (result,) = find_results(tmp_path)
-    assert result.sheet.clients == ()
-    assert result.sheet.layout.methods == {}
 
 
 @pytest.mark.parametrize(
