@@ -231,8 +231,9 @@ def draw_axes(found: Standings, path: Path, about: str) -> bool:
         return False
     titles, styles = _titles(found), _looks(found)
     rows = [m.row for m in found.methods if m.ranked and m.row in scaled.index]
+    values = scaled.loc[rows].to_numpy(float).tolist()
     parallel_plot(
-        {titles[row]: [float(v) for v in scaled.loc[row]] for row in rows},
+        dict(zip((titles[row] for row in rows), values, strict=True)),
         {titles[row]: styles[row] for row in rows},
         [str(name) for name in scaled],
         path,
