@@ -51,14 +51,13 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     sums.
     """
     from benchmarks.running import hours
-    from benchmarks.running.gpus import find_gpus
+    from benchmarks.running.devices import find_gpus, this_machine
     from benchmarks.running.planning import (
         cells_of,
         make_plans,
         print_plan,
         print_rows,
         print_sums,
-        speed_here,
     )
 
     profile, protocol = request.profile, request.protocol
@@ -74,7 +73,7 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     selection = selected(replace(request, device="cpu"), names)
     cells = cells_of(names, selection, errors)
     plans = make_plans(cells, errors)
-    here = speed_here(plans[hours.SUITE])
+    here = this_machine(plans[hours.SUITE])
     for name in names if tables else ():
         print_plan(console, name, plans[name], cells[name], gpus, here, link)
         if profile not in ON_CUDA:

@@ -52,11 +52,11 @@ def regenerate(
     nobody = unread([cell for run in runs for cell in run.cells], selection.overrides)
     for remark in (*remarks, *(f"--set {name}: {UNREAD}" for name in nobody)):
         console.print(escape(remark), soft_wrap=True)
-    progress = runner.take_finished(runs, request.fresh)
-    for reason, count in progress.reasons.items():
+    for reason, count in runner.take_finished(runs, request.fresh).items():
         cells = "1 cell" if count == 1 else f"{count} cells"
         console.print(f"{cells} to compute again: {reason}", markup=False, soft_wrap=True)
-    todo = progress.total - progress.cached
+    total, cached = sum(len(run.cells) for run in runs), sum(len(run.records) for run in runs)
+    todo = total - cached
     if todo:
         from benchmarks.running.trial import check_cells
 
@@ -68,7 +68,7 @@ def regenerate(
         else f"by Ray ({escape(cluster.address)})"
     )
     console.print(
-        f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
+        f"{total} cells, {cached} finished before, {todo} to run"
         + (f", {where} on {device}" if todo else "")
     )
     if todo:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from benchmarks.tables.cells import Cell
 from federation.events import StageEvent
@@ -70,18 +71,26 @@ def lacks_memory(record: Record) -> bool:
     return record.status == FAILED and record.reason.startswith(OUT_OF_MEMORY)
 
 
-def failed(cell: Cell, reason: str) -> Record:
-    """The record of a cell of which no worker sent one."""
+def record_of(cell: Cell, **more: Any) -> Record:
+    """A cell's record, with what is known before it runs, and `more` of what it left."""
     return Record(
         table=cell.table,
         row=cell.row,
         column=cell.column,
         seed=cell.seed,
-        seeds={},
         profile=cell.profile,
         protocol=cell.protocol,
         cell=cell.key,
         code=cell.code,
-        status=FAILED,
-        reason=reason,
+        config=dict(cell.config),
+        data=asdict(cell.data),
+        public=asdict(cell.public) if cell.public is not None else {},
+        private=asdict(cell.private) if cell.private is not None else {},
+        others=tuple(asdict(other) for other in cell.others),
+        **{"seeds": {}, **more},
     )
+
+
+def failed(cell: Cell, reason: str) -> Record:
+    """The record of a cell of which no worker sent one."""
+    return record_of(cell, status=FAILED, reason=reason)

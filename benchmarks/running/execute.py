@@ -9,14 +9,13 @@ import platform
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.running.budget import length
-from benchmarks.running.events import OUT_OF_MEMORY, Context
+from benchmarks.running.events import OUT_OF_MEMORY, Context, Event, record_of
 from benchmarks.running.machine import peak_memory_mb
 from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration, EvaluationSettings, read_section
@@ -63,6 +62,33 @@ def prepare_device(device: str, threads: int, execution: Execution) -> None:
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
+def report_cell(
+    position: int,
+    cell: Cell,
+    context: Context,
+    send: Callable[[Event], None],
+    make_cache: Callable[..., StageCache] = StageCache,
+) -> None:
+    """Run a cell as `run_cell`, and send what happens; its progress at most five times a second."""
+    last = 0.0
+
+    def progress(text: str, share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.2:
+            last = time.monotonic()
+            send(Event("progress", position, text=text, share=share))
+
+    def on_stage(stage: StageEvent) -> None:
+        send(Event("stage", position, stage=stage))
+
+    def on_point(point: Point) -> None:
+        send(Event("point", position, point=point))
+
+    watcher = on_point if context.watched else None
+    record, trace = run_cell(cell, context, progress, on_stage, watcher, make_cache)
+    send(Event("done", position, text=trace, record=record))
+
+
 @put_back()
 def run_cell(
     cell: Cell,
@@ -81,23 +107,6 @@ def run_cell(
     owner = registry.find_method(cell.method, cell.plugins).code if cell.plugins else ""
     stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device, owner)
     channel = Channel()
-    common: dict[str, Any] = {
-        "table": cell.table,
-        "row": cell.row,
-        "column": cell.column,
-        "seed": cell.seed,
-        "seeds": Seeds.moving(cell.seed_axes, cell.seed).to_json(),
-        "profile": cell.profile,
-        "protocol": cell.protocol,
-        "cell": cell.key,
-        "code": cell.code,
-        "config": dict(cell.config),
-        "data": asdict(cell.data),
-        "public": asdict(cell.public) if cell.public is not None else {},
-        "private": asdict(cell.private) if cell.private is not None else {},
-        "others": tuple(asdict(other) for other in cell.others),
-        "machine": machine(cell, context),
-    }
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
@@ -120,9 +129,11 @@ def run_cell(
         with contextlib.suppress(RuntimeError):  # after some errors a device does nothing more
             torch.cuda.empty_cache()
     computed = [event for event in stages.events if event.computed]
-    record = Record(
-        **common,
+    record = record_of(
+        cell,
         **outcome,
+        seeds=Seeds.moving(cell.seed_axes, cell.seed).to_json(),
+        machine=machine(cell, context),
         bytes_up=channel.total("up"),
         bytes_down=channel.total("down"),
         bytes_by_kind=channel.by_kind(),

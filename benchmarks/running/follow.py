@@ -8,8 +8,10 @@ whatever set of cells. It is kept on disk too, under everything that determines 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables import registry, scenario_registry
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import ON_CUDA, SpecError
+from benchmarks.tables.spec import ON_CUDA, Scalar, SpecError
 from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
 from federation.cache import Stage, StageCache, StageRequest, Together
@@ -34,6 +36,8 @@ from federation.surroundings import put_back
 from results.files import cache_home, digest, read_sealed_json, write_sealed_json
 from results.sourcecode import source_digest
 
+IS = "is"
+"""Where a plan on disk has the kind of an object."""
 RECENT = 8
 """Federations' parts that are kept: a column has as many as its rows use data in different ways."""
 
@@ -76,7 +80,7 @@ class Follower:
         self.stages: dict[str, PlannedStage] = {}
         self._meter = Meter()
         self._cache = _RecordingCache(self._meter)
-        self._parts = _RecentParts()
+        self._cells: dict[str, PlannedCell] = {}
 
     def follow(self, cell: Cell) -> PlannedCell:
         """What a cell takes, from disk if it has been followed before.
@@ -84,19 +88,22 @@ class Follower:
         Raises SpecError with the reason for a cell that cannot be planned, DataError for absent or
         damaged data.
         """
-        path = _path(cell)
-        try:
-            kept = read_sealed_json(path)
-        except FileNotFoundError:
-            kept = None
-        if kept is not None:
-            self.stages |= {key: _stage_from(value) for key, value in kept["stages"].items()}
-            return _cell_from(kept["cell"])
-        planned = self._followed(cell)
-        self.stages |= self._cache.stages
-        stages = {key: asdict(self.stages[key]) for key in self._closure(planned.asks)}
-        write_sealed_json(path, {"cell": asdict(planned), "stages": stages})
-        return planned
+        if cell.key not in self._cells:
+            path = _path(cell)
+            try:
+                kept = _made(read_sealed_json(path))
+            except FileNotFoundError:
+                kept = None
+            if kept is None:
+                planned = self._followed(cell)
+                self.stages |= self._cache.stages
+                stages = {key: self.stages[key] for key in self._closure(planned.asks)}
+                write_sealed_json(path, _plain({"cell": planned, "stages": stages}))
+            else:
+                planned = kept["cell"]
+                self.stages |= kept["stages"]
+            self._cells[cell.key] = planned
+        return self._cells[cell.key]
 
     def _closure(self, keys: Sequence[str]) -> Iterator[str]:
         for key in keys:
@@ -117,7 +124,9 @@ class Follower:
         meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
         with metering(meter), self._cache.recording() as asks:
             try:
-                parts = self._parts.of(cell, data, seeds)
+                own = f"{cell.method}."
+                shared = tuple(pair for pair in cell.config if not pair[0].startswith(own))
+                parts = _parts(shared, data, seeds)
                 held = parts.held()
                 meter.held = frozenset(held)
                 federation = assemble(
@@ -197,34 +206,24 @@ def _path(cell: Cell) -> Path:
     return cache_home() / "plans" / key[:2] / f"{key}.json"
 
 
-def _stage_from(value: Mapping[str, Any]) -> PlannedStage:
-    return PlannedStage(
-        value["kind"], _work_from(value["work"]), value["peak_bytes"], tuple(value["needs"])
+KINDS = {kind.__name__: kind for kind in (PlannedCell, PlannedStage, Work, Share, Workload)}
+
+
+def _plain(value: Any) -> Any:
+    """Objects of these kinds as plain JSON values."""
+    return json.loads(
+        json.dumps(value, default=lambda made: {IS: type(made).__name__, **vars(made)})
     )
 
 
-def _cell_from(value: Mapping[str, Any]) -> PlannedCell:
-    load = value["workload"]
-    return PlannedCell(
-        **{
-            **value,
-            "asks": tuple(value["asks"]),
-            "rest": _work_from(value["rest"]),
-            "workload": None if load is None else _load_from(load),
-        }
-    )
-
-
-def _work_from(value: Mapping[str, Any]) -> Work:
-    shares = [
-        Share(_load_from(share["load"]), share["replayable"], share["flops"])
-        for share in value["shares"]
-    ]
-    return Work(**{**value, "shares": tuple(shares)})
-
-
-def _load_from(value: Mapping[str, Any]) -> Workload:
-    return Workload(**{**value, "image_shape": tuple(value["image_shape"])})
+def _made(value: Any) -> Any:
+    """The reverse of `_plain`."""
+    if isinstance(value, list):
+        return tuple(map(_made, value))
+    if not isinstance(value, dict):
+        return value
+    fields = {name: _made(part) for name, part in value.items()}
+    return KINDS[fields.pop(IS)](**fields) if IS in fields else fields
 
 
 def planned_data(data: ResolvedData, profile: str) -> ResolvedData:
@@ -262,22 +261,13 @@ def _kind(method: Method, federation: Federation) -> str:
     )
 
 
-class _RecentParts:
+@functools.lru_cache(maxsize=RECENT)
+def _parts(config: tuple[tuple[str, Scalar], ...], data: DataSets, seeds: Seeds) -> Parts:
     """What scenarios contribute to cells' federations: once for cells that lie side by side and
     differ in their methods' fields alone.
+
+    Raises DataError and ValueError as the cell's scenario.
     """
-
-    def __init__(self) -> None:
-        self._recent: dict[str, Parts] = {}
-
-    def of(self, cell: Cell, data: DataSets, seeds: Seeds) -> Parts:
-        """Raises DataError and ValueError as the cell's scenario."""
-        config = {n: v for n, v in cell.config if not n.startswith(f"{cell.method}.")}
-        key = digest([config, asdict(data), asdict(seeds)])
-        if key not in self._recent:
-            configuration = Configuration.parse(config)
-            scenario = scenario_registry.find_scenario(configuration.data.task).load()
-            if len(self._recent) == RECENT:
-                self._recent.clear()
-            self._recent[key] = scenario.parts(configuration, data, seeds, "meta")
-        return self._recent[key]
+    configuration = Configuration.parse(dict(config))
+    scenario = scenario_registry.find_scenario(configuration.data.task).load()
+    return scenario.parts(configuration, data, seeds, "meta")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.running.gpus import GPU
+from benchmarks.running.devices import Device
 from benchmarks.running.plan import Plan
 
 GB, GIB = 10**9, 2**30
@@ -12,7 +12,7 @@ SUITE = "all"
 """The key of the sum over everything."""
 
 
-def headings(gpus: Sequence[GPU]) -> list[str]:
+def headings(gpus: Sequence[Device]) -> list[str]:
     """The columns of `rows`."""
     return [
         "table",
@@ -25,7 +25,7 @@ def headings(gpus: Sequence[GPU]) -> list[str]:
     ]
 
 
-def rows(plans: Mapping[str, Plan], gpus: Sequence[GPU]) -> Iterator[list[str]]:
+def rows(plans: Mapping[str, Plan], gpus: Sequence[Device]) -> Iterator[list[str]]:
     """A line for every plan: tables `paper/table`, sums of papers `paper` and of `SUITE`."""
     for name, plan in plans.items():
         yield [
@@ -44,7 +44,7 @@ def shown(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def too_large(plans: Mapping[str, Plan], gpus: Sequence[GPU]) -> Iterator[str]:
+def too_large(plans: Mapping[str, Plan], gpus: Sequence[Device]) -> Iterator[str]:
     """What is to be said of each GPU whose memory is too small for some tables' largest cells."""
     for gpu in gpus:
         tables = [name for name in plans if not is_sum(name) and not gpu.holds(plans[name])]
@@ -58,7 +58,7 @@ def is_sum(name: str) -> bool:
 
 
 def markdown(
-    plans: Mapping[str, Plan], asked: Sequence[str], profile: str, gpus: Sequence[GPU]
+    plans: Mapping[str, Plan], asked: Sequence[str], profile: str, gpus: Sequence[Device]
 ) -> str:
     """A page with the table of hours of the tables and papers that were `asked` for, the source of
     each GPU's speed, and what is not in it.

@@ -8,14 +8,16 @@ standard load, in processor time, which other programs hardly change.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.running.execute import kernels
 from benchmarks.running.follow import Follower
 from benchmarks.running.plan import Plan, make_plan
+from benchmarks.running.speed import training_speed
 from benchmarks.tables.cells import Cell
 from federation.costs import Workload
 from results.files import COMMITTED, RUNS, ResultsError
@@ -81,9 +83,9 @@ def within(rows: Sequence[RowTime], jobs: int, limit: float) -> list[RowTime]:
     return chosen
 
 
-def row_times(cells: Sequence[Cell], speed: float, images: Callable[[], float]) -> list[RowTime]:
+def row_times(cells: Sequence[Cell], speed: float) -> list[RowTime]:
     """What each row of a table takes on this machine; `speed` (FLOP/s) counts where no record tells
-    of a row, `images` (of the standard load in a second) where one is of another machine.
+    of a row.
 
     Raises SpecError for a cell that cannot be planned.
     """
@@ -102,7 +104,7 @@ def row_times(cells: Sequence[Cell], speed: float, images: Callable[[], float]) 
         found = [
             (work, seconds)
             for cell, work in zip(own, flops, strict=True)
-            for seconds in _seconds(cell, told.get((cell.row, cell.column), ()), images)
+            for seconds in _seconds(cell, told.get((cell.row, cell.column), ()))
         ]
         work, seconds = (sum(part) for part in zip(*found, strict=True)) if found else (0, 0.0)
         # Attacks, say, which train nothing that a plan counts.
@@ -132,7 +134,7 @@ def _records(cell: Cell) -> dict[tuple[str, str], list[Record]]:
     return found
 
 
-def _seconds(cell: Cell, records: Sequence[Record], images: Callable[[], float]) -> list[float]:
+def _seconds(cell: Cell, records: Sequence[Record]) -> list[float]:
     """What this machine would take for the cell by each record that is of the same work."""
     ways = asdict(cell.execution)
     found = []
@@ -145,15 +147,21 @@ def _seconds(cell: Cell, records: Sequence[Record], images: Callable[[], float])
             and machine.get("threads") == cell.threads
             and all(machine.get(name, value) == value for name, value in ways.items())
         )
-        ratio = _ratio(machine.get("kernels", ""), images) if same else 0.0
+        ratio = _ratio(machine.get("kernels", "")) if same else 0.0
         if ratio:
             found.append(ratio * max(record.seconds, sum(record.fit_seconds.values())))
     return found
 
 
-def _ratio(there: str, images: Callable[[], float]) -> float:
+def _ratio(there: str) -> float:
     """Seconds on this machine for one of a machine with these kernels; 0 if that is not known."""
     if there == kernels():
         return 1.0
     speed = next((speed for model, speed in CORES.items() if there.endswith(model)), 0.0)
-    return speed / images() if speed else 0.0
+    return speed / images_here() if speed else 0.0
+
+
+@functools.cache
+def images_here() -> float:
+    """Images of the standard load that a core trains in a second."""
+    return training_speed(STANDARD, "cpu").samples

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
 
 from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
-from benchmarks.running.speed import training_speed
 from benchmarks.tables.cells import Cell
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
@@ -40,15 +38,22 @@ class Plan:
     """Of these, what is still to get."""
     unplanned: Counter[str] = field(default_factory=Counter)
     """What cells do beside, whose end nobody knows, and how many do."""
-    workloads: Counter[Workload] = field(default_factory=Counter)
-    """FLOPs by the network that is trained; where that is not known, and of passes without
-    training, by the one that a cell's clients train."""
-    replayable: Counter[Workload] = field(default_factory=Counter)
-    """Of these, the ones of steps that CUDA graphs can hold."""
+    workloads: Counter[tuple[Workload, bool]] = field(default_factory=Counter)
+    """All FLOPs, by the network that is trained and by whether CUDA graphs can hold its steps;
+    where the network is not known, and of passes without training, by the one that a cell's clients
+    train."""
     _seen: set[str] = field(default_factory=set)
     """Keys of the stages that are counted."""
     _peaks: dict[str, int] = field(default_factory=dict)
     """What each of these needs at most, with the stages that it asks for."""
+
+    @property
+    def networks(self) -> Counter[Workload]:
+        """FLOPs by the network that is trained."""
+        found: Counter[Workload] = Counter()
+        for (load, _), flops in self.workloads.items():
+            found[load] += flops
+        return found
 
     def add(self, cell: PlannedCell, stages: Mapping[str, PlannedStage]) -> None:
         """Add a cell; stages that it shares with cells added before cost nothing."""
@@ -63,16 +68,11 @@ class Plan:
         self.peak_bytes = max(self.peak_bytes, cell.held_bytes + work)
         if cell.workload is not None:
             added = self.work - before
-            rest, held = added.flops, added.replayable_flops
-            for share in added.shares:
-                self.workloads[share.load] += share.flops
-                rest -= share.flops
-                if share.replayable:
-                    self.replayable[share.load] += share.flops
-                    held -= share.flops
-            for counts, flops in ((self.workloads, rest), (self.replayable, held)):
-                if flops:
-                    counts[cell.workload] += flops
+            own = Counter({(share.load, share.replayable): share.flops for share in added.shares})
+            shared = sum(share.flops for share in added.shares if share.replayable)
+            own[cell.workload, True] += added.replayable_flops - shared
+            own[cell.workload, False] += added.flops - own.total()
+            self.workloads += own
             for sent, size in (
                 (self.bytes_up, cell.bytes_up),
                 (self.bytes_down, cell.bytes_down),
@@ -101,47 +101,6 @@ class Plan:
             self._ask(other, stages)
         self._peaks[key] = max([stage.peak_bytes, *(self._peaks[key] for key in stage.needs)])
 
-    def split(self) -> tuple[Plan, Plan]:
-        """The FLOPs of steps that CUDA graphs can hold, and all others."""
-        held = self.work.replayable_flops
-        return (
-            Plan(work=Work(held), workloads=self.replayable),
-            Plan(work=Work(self.work.flops - held), workloads=self.workloads - self.replayable),
-        )
-
-    def hours(self, speed: float, speeds: Mapping[Workload, float] | None = None) -> float:
-        """Hours of one device (GPU or core) at `speed` FLOP/s; of a network that `speeds` has, at
-        the speed of what is nearest to it there.
-        """
-        seconds, rest = 0.0, self.work.flops
-        for load, flops in self.workloads.items():
-            near = nearest(load, speeds or {})
-            if near is not None:
-                seconds += flops / (speeds or {})[near]
-                rest -= flops
-        return (seconds + rest / speed) / 3600
-
-    def measured_speed(self, device: str, seconds: float = 1.0) -> float:
-        """FLOP/s at which `device`, or one core, trains the network of most of the work; 0 for no
-        work.
-        """
-        if not self.workloads:
-            return 0.0
-        (load, _), *_ = self.workloads.most_common(1)
-        return training_speed(load, device, seconds=seconds).flops
-
-
-def nearest(load: Workload, measured: Iterable[Workload]) -> Workload | None:
-    """Of what was measured of the same network on images as large, with as many outputs if it can
-    be, what comes nearest in its batch; None if there is none.
-    """
-    alike = [m for m in measured if (m.network, m.image_shape) == (load.network, load.image_shape)]
-    return min(
-        alike,
-        key=lambda m: (m.outputs != load.outputs, abs(log(m.batch_size / load.batch_size))),
-        default=None,
-    )
-
 
 def _availability(data: ResolvedData) -> str:
     entry = catalogue.source(data.asked)
@@ -149,19 +108,15 @@ def _availability(data: ResolvedData) -> str:
 
 
 def make_plan(
-    cells: Sequence[Cell],
-    follower: Follower | None = None,
-    report: Callable[[Cell], None] = lambda cell: None,
-    sums: Sequence[Plan] = (),
+    cells: Sequence[Cell], follower: Follower | None = None, sums: Sequence[Plan] = ()
 ) -> Plan:
     """What `cells` would do together. A `follower` keeps what it has followed for the next plan;
-    `report` is told each cell before it is followed; cells are added to the plans `sums` too.
+    cells are added to the plans `sums` too.
 
     Raises SpecError for a cell that cannot be planned.
     """
     follower, own = follower or Follower(), Plan()
     for cell in cells:
-        report(cell)
         planned = follower.follow(cell)
         own.sent[cell.row, cell.column] = planned.bytes_up + planned.bytes_down
         for plan in (own, *sums):

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -23,17 +23,15 @@ from typing import Any
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, alone_for_memory, failed
 from benchmarks.tables.cells import Cell
-from federation.events import StageEvent
-from federation.watching import Point
 from results.record import Record
 
 
 def run_pool(
     cells: Sequence[Cell], context: Context, jobs: int, deadline: Deadline = NEVER
 ) -> Generator[Event]:
-    """`jobs` worker processes; a cell of a plug-in has one of its own. A worker that dies fails its
-    cell, and another takes its place; a cell for which a device has too little memory beside others
-    is run alone, after them.
+    """`jobs` worker processes. One that has run a cell of a plug-in ends with what that leaves
+    behind; one that dies fails its cell, and another takes its place; a cell for which a device has
+    too little memory beside others is run alone, after them.
 
     Raises OutOfTimeError at the deadline; cells that are not finished then are given up.
     """
@@ -86,7 +84,7 @@ def _run(
                     done = cells[current.pop(ready)]
                     if not waiting:
                         continue
-                    if process.exitcode is not None or _apart(done, cells[waiting[-1]]):
+                    if process.exitcode is not None or done.plugins:
                         _end(ready)
                         ended.append(workers.pop(ready)[0])
                         ready = start(number)
@@ -101,11 +99,6 @@ def _run(
             process.join(5)
             process.terminate()
             process.join()
-
-
-def _apart(one: Cell, other: Cell) -> bool:
-    """Whether two cells must not share a worker: only one of them is of a plug-in."""
-    return bool(one.plugins) != bool(other.plugins)
 
 
 def _end(connection: Connection) -> None:
@@ -138,54 +131,12 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     # This imports torch: the parent has no use for it, and would wait.
-    from benchmarks.running.execute import run_cell
-
-    def run(position: int, cell: Cell) -> None:
-        last = 0.0
-
-        def progress(text: str, share: float) -> None:
-            nonlocal last
-            if time.monotonic() - last > 0.2:
-                last = time.monotonic()
-                connection.send(Event("progress", position, text=text, share=share))
-
-        def on_stage(stage: StageEvent) -> None:
-            connection.send(Event("stage", position, stage=stage))
-
-        def on_point(point: Point) -> None:
-            connection.send(Event("point", position, point=point))
-
-        record, trace = run_cell(
-            cell, context, progress, on_stage, on_point if context.watched else None
-        )
-        connection.send(Event("done", position, text=trace, record=record))
+    from benchmarks.running.execute import report_cell
 
     with contextlib.suppress(EOFError, BrokenPipeError):
         while (task := connection.recv()) is not None:
-            if task[1].plugins:
-                _in_own_process(functools.partial(run, *task))
-            else:
-                run(*task)
-
-
-def _in_own_process(function: Callable[[], None]) -> None:
-    """Call it in a process forked from this one, which has run no cell yet: what a plug-in leaves
-    behind is gone afterwards. Where that process is lost, so is this one, and in the same way.
-    """
-    here = os.getpid()
-    child = os.fork()
-    if child == 0:
-        threading.Thread(target=_exit_with, args=(here,), daemon=True).start()
-        import numpy as np
-
-        np.random.seed()  # as in a new process; Python's own generator does so by itself
-        function()
-        sys.exit()
-    _, status = os.waitpid(child, 0)
-    if code := os.waitstatus_to_exitcode(status):
-        if code < 0:
-            os.kill(here, -code)
-        os._exit(code)
+            position, cell = task
+            report_cell(position, cell, context, connection.send)
 
 
 def _exit_with(parent: int) -> None:

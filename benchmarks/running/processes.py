@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
@@ -24,30 +24,27 @@ def in_processes(
     device: str = "cpu",
 ) -> list[R]:
     """`function` of every item, in their order, by `jobs` processes of one thread each; `done` is
-    called as each one ends.
+    called as each one is there.
 
     Raises ResultsError if a process is lost.
     """
     spawn = multiprocessing.get_context("spawn")
-    results: dict[int, R] = {}
+    results = []
     with ProcessPoolExecutor(min(jobs, len(items)), spawn, _prepare, (device,)) as pool:
-        waiting = {pool.submit(function, item): item for item in items}
         try:
-            for future in as_completed(waiting):
-                results[waiting[future]] = future.result()
+            for result in pool.map(function, items):
+                results.append(result)
                 done()
         except BrokenProcessPool as error:
             raise ResultsError(
                 "a worker process was lost; out of memory? try fewer --jobs"
             ) from error
-        except (
-            BaseException
-        ):  # Ctrl-C, or what one item could not do: the others are not waited for
+        except BaseException:  # Ctrl-C, or what one could not do: the others are not waited for
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-    return [results[item] for item in items]
+    return results
 
 
 def _prepare(device: str) -> None:

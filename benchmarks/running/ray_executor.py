@@ -14,28 +14,21 @@ import os
 import platform
 import re
 import socket
-import time
-import uuid
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, alone_for_memory, failed
 from benchmarks.running.machine import default_jobs
-from benchmarks.running.stage_server import StageServer
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.request import Request
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
-from federation.events import StageEvent
-from federation.watching import Point
-from results.files import DataError, ResultsError, cache_home, write_atomic
+from results.files import DataError, ResultsError, cache_home
 from results.names import near
-from results.record import Record
 from results.sourcecode import ROOT
 
 LOCAL, AUTO = "local", "auto"
@@ -66,13 +59,8 @@ PASSED_ON = (
 )
 """Variables that may change a number or a time; workers of the local pool inherit them."""
 
-
-PATIENCE, LAST_PORT = 10, 65535
-SETTINGS, FRAME_HEADER = 4, 9
-"""Of HTTP/2, on which gRPC stands: the type of the frame that either side begins with, and the
-bytes of a frame's header, the fourth of which is the type (RFC 9113, 3.4 and 4.1)."""
-GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, SETTINGS, 0, 0, 0, 0, 0])
-"""What a client begins with: the preface, and no settings of its own."""
+PATIENCE = 10
+"""Seconds in which a cluster's address must answer; Ray would try for minutes."""
 
 
 @dataclass(frozen=True)
@@ -123,18 +111,6 @@ def cluster_of(request: Request) -> Cluster:
     )
 
 
-class _Calls:
-    """The methods of a Ray actor as if it were here."""
-
-    def __init__(self, actor: Any):
-        self._actor = actor
-
-    def __getattr__(self, name: str) -> Any:
-        import ray
-
-        return lambda *arguments: ray.get(getattr(self._actor, name).remote(*arguments))
-
-
 def run_ray(
     cells: Sequence[Cell],
     context: Context,
@@ -149,19 +125,16 @@ def run_ray(
     cluster, or no node of it could take a cell.
     """
     ray = _connect(cluster)
-    seen = Path(context.stages) / f".seen-{uuid.uuid4().hex}"
     try:
         _check_resources(ray, cluster)
-        write_atomic(seen, "")
         limit = jobs or len(cells)
-        run = functools.partial(_run_tasks, ray, cells, context, cluster, seen.name, deadline)
+        run = functools.partial(_run_tasks, ray, cells, context, cluster, deadline)
         if cluster.gpus < 1:
             yield from alone_for_memory(run, len(cells), limit)
         else:
             yield from run(range(len(cells)), limit)
     finally:
         ray.shutdown()  # its tasks end with the command
-        seen.unlink(missing_ok=True)
 
 
 def _connect(cluster: Cluster) -> Any:
@@ -191,45 +164,25 @@ def _connect(cluster: Cluster) -> Any:
 
 
 def reach(cluster: Cluster) -> None:
-    """Raise SpecError in at most `PATIENCE` seconds if nobody answers at a cluster's address."""
-    try:
-        _probe(cluster.address)
-    except OSError as error:
-        raise _unreachable(cluster, error) from error
+    """Raise SpecError in at most `PATIENCE` seconds if nobody listens at a cluster's address."""
+    host, colon, port = cluster.address.rpartition(":")
+    if colon:
+        try:
+            socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        except (OSError, OverflowError) as error:
+            raise _unreachable(cluster, error) from error
 
 
 def _unreachable(cluster: Cluster, error: Exception) -> SpecError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
     return SpecError(
-        f"--ray {cluster.address}: no Ray cluster can be used there ({reason}); `ray status`"
+        f"--ray {cluster.address}: no Ray cluster can be used there ({_first(error)}); `ray status`"
         " tells more"
     )
 
 
-def _probe(address: str) -> None:
-    """Raise OSError in at most `PATIENCE` seconds where nobody at `host:port` speaks gRPC, as a
-    cluster does; Ray would try for minutes.
-    """
-    host, colon, port = address.rpartition(":")
-    if not (colon and port.isdigit()):
-        return
-    if int(port) > LAST_PORT:
-        raise OSError(f"ports end at {LAST_PORT}")
-    until = time.monotonic() + PATIENCE
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
-        connection.sendall(GREETING)
-        answer = b""
-        while len(answer) < FRAME_HEADER:
-            connection.settimeout(max(until - time.monotonic(), 0.001))
-            try:
-                received = connection.recv(FRAME_HEADER)
-            except TimeoutError:
-                raise OSError(f"it answers nothing within {PATIENCE} seconds") from None
-            if not received:
-                raise OSError("it hangs up")
-            answer += received
-    if answer[3] != SETTINGS:
-        raise OSError("it does not speak gRPC")
+def _first(error: Exception) -> str:
+    """The first sentence of an error of Ray, which has many."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
 
 
 def _check_resources(ray: Any, cluster: Cluster) -> None:
@@ -252,7 +205,6 @@ def _run_tasks(
     cells: Sequence[Cell],
     context: Context,
     cluster: Cluster,
-    seen: str,
     deadline: Deadline,
     positions: Sequence[int],
     limit: int,
@@ -262,6 +214,8 @@ def _run_tasks(
 
     server = None
     if cluster.cache == FETCH:
+        from benchmarks.running.ray_stages import StageServer
+
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = ray.remote(StageServer).options(
             num_cpus=0, scheduling_strategy=here, max_restarts=RETRIES, max_task_retries=RETRIES
@@ -277,98 +231,77 @@ def _run_tasks(
         ray.exceptions.OutOfMemoryError,
         ray.exceptions.ObjectLostError,
     )
-    waiting = deque(positions)
-    attempts = [0] * len(cells)
-    running: dict[Any, int] = {}
+    waiting = deque((position, 1) for position in positions)
+    running: dict[Any, tuple[int, int]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < limit:
-                position = waiting.popleft()
-                attempts[position] += 1
+                position, attempt = waiting.popleft()
                 cell = cells[position]
-                holder = f"{position} {attempts[position]}"
-                arguments = (cell, cell.code, cell.libraries, context, server, holder, seen)
-                work = alone if cells[position].plugins else task
-                running[work.remote(*arguments)] = position
+                told = (cell.code, cell.libraries, context, server, f"{position} {attempt}")
+                work = alone if cell.plugins else task
+                running[work.remote(position, cell, *told)] = position, attempt
             ended, _ = ray.wait(list(running), timeout=deadline.left())
-            if not ended:
-                continue
-            [ready] = ended
-            position = running.pop(ready)
-            record: Record | None
-            try:
-                record, text, stages, points = ray.get(ready)
-                if record is None:
-                    record, text = failed(cells[position], text), ""
-                for stage in stages:
-                    yield Event("stage", position, stage=stage)
-                for point in points:
-                    yield Event("point", position, point=point)
-            except lost as error:
-                how = f"{type(error).__name__}: {error}".splitlines()[0].split(". ")[0]
-                if server is not None:
-                    server.release.remote(f"{position} {attempts[position]}")
-                if attempts[position] <= RETRIES:
-                    waiting.append(position)
-                    yield Event("again", position, text=f"worker lost, run again ({how})")
-                    continue
-                record, text = (
-                    failed(
-                        cells[position], f"worker process lost {attempts[position]} times ({how})"
-                    ),
-                    "",
-                )
-            except ray.exceptions.RayError as error:
-                if server is not None:
-                    server.release.remote(f"{position} {attempts[position]}")
-                # the cell could not be started, or what it left not be brought here
-                record, text = (
-                    failed(cells[position], f"Ray: {str(error).strip().splitlines()[-1]}"),
-                    str(error),
-                )
-            yield Event("done", position, text=text, record=record)
+            for ready in ended:
+                position, attempt = running.pop(ready)
+                try:
+                    yield from ray.get(ready)
+                except ray.exceptions.RayError as error:
+                    how = f"{type(error).__name__}: {_first(error)}"
+                    if server is not None:
+                        server.release.remote(f"{position} {attempt}")
+                    if isinstance(error, lost) and attempt <= RETRIES:
+                        waiting.append((position, attempt + 1))
+                        yield Event("again", position, text=f"worker lost, run again ({how})")
+                        continue
+                    record = failed(cells[position], f"attempt {attempt} by Ray: {how}")
+                    yield Event("done", position, text=str(error), record=record)
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
 
 
+class _Calls:
+    """The methods of a Ray actor as if it were here."""
+
+    def __init__(self, actor: Any):
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        import ray
+
+        return lambda *arguments: ray.get(getattr(self._actor, name).remote(*arguments))
+
+
 def _work(
+    position: int,
     cell: Cell,
     code: str,
     packages: dict[str, str],
     context: Context,
     server: Any,
     holder: str,
-    seen: str,
-) -> tuple[Record | None, str, list[StageEvent], list[Point]]:
-    """Run a cell on this node, or refuse it: no record, and the reason."""
+) -> list[Event]:
+    """Run a cell on this node, or refuse it; returns what happened, without its progress."""
     reason = refusal(cell, code, packages)
-    if not reason and server is None and not (Path(context.stages) / seen).exists():
-        reason = (
-            f"does not see the command's stage folder {context.stages}; use --ray-cache {FETCH}"
-        )
     if reason:
-        return None, f"node {platform.node()} {reason}", [], []
-    from benchmarks.running.execute import run_cell
+        record = failed(cell, f"node {platform.node()} {reason}")
+        return [Event("done", position, record=record)]
+    from benchmarks.running.execute import report_cell
+    from benchmarks.running.ray_stages import NodeStages
+    from federation.cache import StageCache
 
-    events: list[StageEvent] = []
-    points: list[Point] = []
-    on_point = points.append if context.watched else None
-    if server is None:
-        return *run_cell(cell, context, on_stage=events.append, on_point=on_point), events, points
-    from benchmarks.running.node_stages import NodeStages
-
-    def make_stages(*arguments: Any) -> NodeStages:
-        return NodeStages(*arguments, server=cast(StageServer, _Calls(server)), holder=holder)
-
-    context = replace(context, stages=str(cache_home() / "stages"))
-    done = run_cell(
-        cell, context, on_stage=events.append, on_point=on_point, make_cache=make_stages
-    )
-    return *done, events, points
+    events: list[Event] = []
+    make_cache: Any = StageCache
+    if server is not None:
+        context = replace(context, stages=str(cache_home() / "stages"))
+        calls: Any = _Calls(server)
+        make_cache = functools.partial(NodeStages, server=calls, holder=holder)
+    report_cell(position, cell, context, events.append, make_cache)
+    return [event for event in events if event.kind != "progress"]
 
 
-def _in_own_process(*arguments: Any) -> tuple[Record | None, str, list[StageEvent], list[Point]]:
+def _in_own_process(*arguments: Any) -> list[Event]:
     """`_work` in a worker that Ray ends afterwards, with all that a plug-in leaves behind."""
     return _work(*arguments)
 

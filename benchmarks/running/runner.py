@@ -28,7 +28,6 @@ from results.store import CellCache, TableFiles
 if TYPE_CHECKING:
     from benchmarks.running.events import Event
     from benchmarks.running.ray_executor import Cluster
-    from federation.events import StageEvent
 
 
 Log = Callable[[str, str, int, float], None]
@@ -85,16 +84,6 @@ class TableRun:
         return sorted(judged, key=lambda record: order.get(record.cell, len(order)))
 
 
-@dataclass
-class Progress:
-    """Where a command stands; the command line draws it."""
-
-    total: int
-    cached: int
-    reasons: Counter[str]
-    """Why cells that had an entry have to be computed again."""
-
-
 def prepare(
     tables: Iterable[tuple[Paper, Table]], selection: Selection, results: Path
 ) -> list[TableRun]:
@@ -125,7 +114,7 @@ def prepare(
     if selection.overrides or any(cell.is_private for cell in every):
         from benchmarks.running.trial import try_settings
 
-        try_settings([(run.paper, run.table) for run in runs], every, selection)
+        try_settings(every, selection.overrides)
     check_writable(cache_home())
     return runs
 
@@ -147,20 +136,20 @@ def several(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def take_finished(runs: Sequence[TableRun], fresh: bool) -> Progress:
-    """Fill `runs` with the cells that are finished already."""
+def take_finished(runs: Sequence[TableRun], fresh: bool) -> Counter[str]:
+    """Fill `runs` with the cells that are finished already; returns why cells that had an entry
+    have to be computed again.
+    """
     cache = CellCache()
     reasons: Counter[str] = Counter()
     for run in runs:
-        for cell in run.cells:
-            record, why = (None, "") if fresh else cache.get(cell.key, cell.code)
+        for cell in () if fresh else run.cells:
+            record, why = cache.get(cell.key, cell.code)
             if record is not None:
                 run.records[cell.key] = record
             elif why:
                 reasons[why] += 1
-    return Progress(
-        sum(len(run.cells) for run in runs), sum(len(run.records) for run in runs), reasons
-    )
+    return reasons
 
 
 def execute(
@@ -201,25 +190,13 @@ def execute(
         for event in events:
             cell = todo[event.cell]
             run = owner[cell.key]
-            if event.kind == "stage":
-                assert event.stage is not None
-                _log(run, _stage_line(cell, event.stage))
-            elif event.kind == "point":
-                assert log is not None
-                assert event.point is not None
-                log(str(cell), event.point.series, event.point.step, event.point.value)
-            elif event.kind == "again":
-                _log(run, f"{cell}: {event.text}".rstrip())
-            elif event.kind == "done":
-                assert event.record is not None
+            if event.record is not None:
                 run.records[cell.key] = event.record
                 if event.record.status == OK:
                     cache.put(event.record)
-                _log(
-                    run,
-                    f"{cell}: {event.record.status} {event.record.reason} in"
-                    f" {event.record.seconds:.1f} s\n{event.text}".rstrip(),
-                )
+            if event.point is not None and log is not None:
+                log(str(cell), event.point.series, event.point.step, event.point.value)
+            _log(run, cell, event)
             on_event(cell, event)
 
 
@@ -245,16 +222,25 @@ def _fit(cell: Cell) -> tuple[Any, ...]:
     return (cell.row, cell.seed, config)
 
 
-def _stage_line(cell: Cell, event: StageEvent) -> str:
-    done = f"computed in {event.seconds:.1f} s" if event.computed else "reused"
-    note = f" ({event.note})" if event.note else ""
-    return f"  {cell.row} {cell.column}: {event.kind} {event.label} {event.key[:12]} {done}{note}"
-
-
-def _log(run: TableRun, line: str) -> None:
+def _log(run: TableRun, cell: Cell, event: Event) -> None:
+    """Note stages, ends and what is run again in the table's log."""
+    if event.stage is not None:
+        stage = event.stage
+        done = f"computed in {stage.seconds:.1f} s" if stage.computed else "reused"
+        note = f" ({stage.note})" if stage.note else ""
+        named = f"{stage.kind} {stage.label} {stage.key[:12]}"
+        line = f"  {cell.row} {cell.column}: {named} {done}{note}"
+    elif event.record is not None:
+        record = event.record
+        how = f"{record.status} {record.reason} in {record.seconds:.1f} s"
+        line = f"{cell}: {how}\n{event.text}"
+    elif event.kind == "again":
+        line = f"{cell}: {event.text}"
+    else:
+        return
     path = run.files.path("log")
     # A log line must not end a run whose cells can still be kept.
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as stream:
-            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line.rstrip()}\n")

@@ -27,7 +27,7 @@ from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue
 from federation.execution import DEFAULT, Execution
-from reports.comparing.noise import other_versions
+from reports.comparing.noise import MACHINE, other_versions
 from reports.comparing.rule import Rule
 from reports.tables.resultset import check_agree, read_table
 from reports.tables.units import scale_of
@@ -39,17 +39,6 @@ from results.store import OTHER_CODE
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
 PINNED = "pinned.csv"
 """Beside results: which of them stand as of their commit."""
-SAME_MACHINE = (
-    "hardware",
-    "device",
-    "threads",
-    "kernels",
-    "system",
-    "python",
-    "precision",
-    "compile",
-    "stacked",
-)
 
 
 @dataclass(frozen=True)
@@ -144,14 +133,9 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
     not the cell recorded.
     """
     paper, table = registry.find_table(record.table.removesuffix(SUFFIX))
-    rows = {row.key: row for row in (*table.rows, *table.offered)}
-    row = rows.get(record.row)
-    if row is None:
-        row = next(
-            candidate
-            for candidate in table_rows(table, Selection(add=(record.row,), plugins=tuple(plugins)))
-            if candidate.key == record.row
-        )
+    printed = record.row in [row.key for row in table.rows]
+    chosen = Selection(add=() if printed else (record.row,), plugins=tuple(plugins))
+    row = next(row for row in table_rows(table, chosen) if row.key == record.row)
     machine = record.machine
     cell = Cell(
         table=record.table,
@@ -186,19 +170,27 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
     return cell
 
 
+def _rebuilt(record: Record, plugins: Sequence[str]) -> Cell | str:
+    """The cell of a record, or why there is none."""
+    try:
+        return rebuild(record, plugins)
+    except (SpecError, DataError) as error:
+        return str(error)
+    except (KeyError, TypeError, ValueError) as error:
+        return f"the record is incomplete: {type(error).__name__}: {error}"
+
+
 def not_accepted(records: Sequence[Record], plugins: Sequence[str] = ()) -> Counter[str]:
     """Why a run with the present code, packages and data does not take these finished cells, and of
     how many each reason holds.
     """
     reasons: Counter[str] = Counter()
     for record in records:
-        try:
-            if rebuild(record, plugins).code != record.code:
-                reasons[OTHER_CODE] += 1
-        except (SpecError, DataError) as error:
-            reasons[str(error)] += 1
-        except (KeyError, TypeError, ValueError) as error:
-            reasons[f"the record is incomplete: {type(error).__name__}: {error}"] += 1
+        cell = _rebuilt(record, plugins)
+        if isinstance(cell, str):
+            reasons[cell] += 1
+        elif cell.code != record.code:
+            reasons[OTHER_CODE] += 1
     return reasons
 
 
@@ -259,7 +251,7 @@ def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """
     hardware = [
         f"{name} {new.get(name)}, then {old[name]}"
-        for name in SAME_MACHINE
+        for name in MACHINE
         if name in old and old[name] != new.get(name)
     ]
     packages = other_versions(old.get("packages", {}), new.get("packages", {}))
@@ -278,30 +270,26 @@ def verify_records(
     raises SpecError.
     """
     verdicts: dict[int, Verification] = {}
-    cells: list[Cell] = []
-    positions: list[int] = []
+    cells: dict[int, Cell] = {}
     for position, record in enumerate(records):
-        try:
-            cell = rebuild(record, plugins)
-            if cell.device != "cpu":
+        cell = _rebuilt(record, plugins)
+        if isinstance(cell, Cell) and cell.device != "cpu":
+            try:
                 check_device(cell.device)
-        except (SpecError, DataError) as error:
-            verdicts[position] = Verification(record, NOT_VERIFIABLE, str(error))
-        except (KeyError, TypeError, ValueError) as error:
-            verdicts[position] = Verification(
-                record, NOT_VERIFIABLE, f"the record is incomplete: {type(error).__name__}: {error}"
-            )
+            except SpecError as error:
+                cell = str(error)
+        if isinstance(cell, str):
+            verdicts[position] = Verification(record, NOT_VERIFIABLE, cell)
         else:
-            cells.append(cell)
-            positions.append(position)
-    for event in run_pool(cells, context, jobs):
-        on_event(cells[event.cell], event)
-        if event.kind == "done":
-            assert event.record is not None
-            record = records[positions[event.cell]]
-            differing, rule = compare_records(record, event.record, cells[event.cell].unit)
+            cells[position] = cell
+    positions, todo = list(cells), list(cells.values())
+    for event in run_pool(todo, context, jobs):
+        cell, position = todo[event.cell], positions[event.cell]
+        on_event(cell, event)
+        if event.record is not None:
+            differing, rule = compare_records(records[position], event.record, cell.unit)
             word, why = (MISMATCH, "; ".join(differing)) if differing else (MATCH, rule)
-            verdicts[positions[event.cell]] = Verification(record, word, why, event.record)
+            verdicts[position] = Verification(records[position], word, why, event.record)
     return [verdicts[position] for position in range(len(records))]
 
 

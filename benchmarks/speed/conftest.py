@@ -26,9 +26,5 @@ def pytest_benchmark_update_json(output_json):
 
 def pytest_terminal_summary(terminalreporter):
     """The ratios, which pytest-benchmark's own table does not know."""
-    if FINISHED:
-        terminalreporter.section("comparisons")
     for comparison in FINISHED:
-        for line in comparison.lines():
-            terminalreporter.write_line(line)
-        terminalreporter.write_line("")
+        terminalreporter.write_line(comparison.text())

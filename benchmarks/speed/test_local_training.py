@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import functools
 import os
-import statistics
 import time
 
+import pandas as pd
 import pytest
 import torch
 import torch._inductor.config
+import torch.nn.functional as F
 
 from benchmarks.running.execute import prepare_device
-from benchmarks.speed.pairs import annotate, compare
+from benchmarks.speed.pairs import compare
 from datasets import catalogue
 from federation.data import TrainingSet
 from federation.execution import Execution
@@ -46,24 +47,22 @@ if DEVICE.startswith("cuda"):
 
 
 @functools.cache
-def _data(size: int) -> tuple[str, dict[str, torch.Tensor], Normalisation]:
+def _data(size: int) -> tuple[str, dict[str, TrainingSet], Normalisation]:
     """CIFAR-10, or what stands in for it: its label, images and targets, and how to normalise
     them.
     """
     resolved = catalogue.resolve("cifar10")
-    tensors = {}
+    sets = {}
     for name, count in (("train", TRAIN), ("test", TEST)):
         split = catalogue.load(resolved.used)[name]
-        chosen = torch.randperm(len(split.images), generator=torch.Generator().manual_seed(0))[
-            :count
-        ].numpy()
-        images = torch.nn.functional.interpolate(
-            torch.from_numpy(split.images[chosen]).float(), (size, size), mode="area"
-        )
-        tensors[name] = images.round().to(torch.uint8).to(DEVICE)
-        tensors[f"{name} targets"] = torch.from_numpy(split.labels[chosen]).to(DEVICE)
+        order = torch.randperm(len(split.images), generator=torch.Generator().manual_seed(0))
+        chosen = order[:count].numpy()
+        whole = torch.from_numpy(split.images[chosen]).float()
+        images = F.interpolate(whole, (size, size), mode="area").round().to(torch.uint8)
+        targets = torch.from_numpy(split.labels[chosen])
+        sets[name] = TrainingSet(images.to(DEVICE), targets.to(DEVICE))
     source = catalogue.source(resolved.used)
-    return resolved.label, tensors, Normalisation(source.mean, source.std)
+    return resolved.label, sets, Normalisation(source.mean, source.std)
 
 
 def _network(size: int, seed: int) -> torch.nn.Module:
@@ -73,26 +72,19 @@ def _network(size: int, seed: int) -> torch.nn.Module:
 
 
 def _bare_loop(
-    model: torch.nn.Module, tensors: dict[str, torch.Tensor], normalise: Normalisation, seed: int
+    model: torch.nn.Module, samples: TrainingSet, normalise: Normalisation, seed: int
 ) -> None:
     """What one writes without the suite: images in memory, the usual memory layout (NCHW), no
     checks.
     """
-    images, targets = tensors["train"], tensors["train targets"]
-    mean, std = (
-        torch.tensor(part, device=DEVICE).view(1, -1, 1, 1)
-        for part in (normalise.mean, normalise.std)
-    )
     generator = torch.Generator(DEVICE).manual_seed(seed)
     optimizer = PLAN.make_optimizer(model.parameters())
     model.train()
     for _ in range(PLAN.epochs):
-        for batch in torch.randperm(len(images), generator=generator, device=DEVICE).split(
-            PLAN.batch_size
-        ):
-            loss = torch.nn.functional.cross_entropy(
-                model((unit_range(images[batch]) - mean) / std), targets[batch]
-            )
+        order = torch.randperm(len(samples.images), generator=generator, device=DEVICE)
+        for batch in order.split(PLAN.batch_size):
+            outputs = model(normalise(unit_range(samples.images[batch])))
+            loss = F.cross_entropy(outputs, samples.targets[batch])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
@@ -101,16 +93,15 @@ def _bare_loop(
 
 def _suite(
     model: torch.nn.Module,
-    tensors: dict[str, torch.Tensor],
+    samples: TrainingSet,
     normalise: Normalisation,
     seed: int,
     execution: Execution,
-    limit: int = TRAIN,
 ) -> None:
     prepare_device(DEVICE, 1, execution)
     train(
         model.to(memory_format=torch.channels_last),
-        TrainingSet(tensors["train"][:limit], tensors["train targets"][:limit]),
+        samples,
         Training(Classification(10).loss, PLAN),
         Inputs(normalise, generator=torch.Generator(DEVICE).manual_seed(seed)),
         execution=execution,
@@ -121,47 +112,44 @@ def _first_step(execution: Execution, size: int) -> float:
     """Seconds of a run of a single step, when nothing is compiled yet, in this process or on
     disk.
     """
-    _, tensors, normalise = _data(size)
+    _, sets, normalise = _data(size)
+    few = TrainingSet(
+        *(part[: PLAN.batch_size] for part in (sets["train"].images, sets["train"].targets))
+    )
     torch._dynamo.reset()
     with torch._inductor.config.patch(force_disable_caches=True):
         started = time.perf_counter()
-        _suite(_network(size, 0), tensors, normalise, 0, execution, PLAN.batch_size)
+        _suite(_network(size, 0), few, normalise, 0, execution)
         return time.perf_counter() - started
 
 
 @pytest.mark.parametrize("size", [32, 16])
 def test_local_training(benchmark, size):
-    label, tensors, normalise = _data(size)
-    models: dict[str, list[torch.nn.Module]] = {}
+    label, sets, normalise = _data(size)
+    fits = {"bare loop (NCHW)": _bare_loop}
+    fits |= {name: functools.partial(_suite, execution=how) for name, how in EXECUTIONS.items()}
+    models: dict[str, list[torch.nn.Module]] = {name: [] for name in fits}
 
-    def way(name: str, fit) -> None:
-        trained = models.setdefault(name, [])
-        model = _network(size, seed=len(trained))
-        fit(model, tensors, normalise, len(trained))
-        trained.append(model)
+    def way(name: str) -> None:
+        model = _network(size, seed=len(models[name]))
+        fits[name](model, sets["train"], normalise, len(models[name]))
+        models[name].append(model)
 
-    ways = {"bare loop (NCHW)": functools.partial(way, "bare loop (NCHW)", _bare_loop)}
-    for name, execution in EXECUTIONS.items():
-        ways[name] = functools.partial(way, name, functools.partial(_suite, execution=execution))
-    first = {
-        name: _first_step(execution, size)
-        for name, execution in EXECUTIONS.items()
-        if execution.compile != "off"
-    }
-    comparison = compare(benchmark, ways, work=TRAIN * PLAN.epochs)
-    task, notes = Classification(10), {}
+    first = {n: _first_step(how, size) for n, how in EXECUTIONS.items() if how.compile != "off"}
+    ways = {name: functools.partial(way, name) for name in fits}
+    comparison = compare(benchmark, ways, TRAIN * PLAN.epochs)
+    test, task = sets["test"], Classification(10)
     for name, trained in models.items():
-        accuracies = [
-            evaluate(
-                model, tensors["test"], tensors["test targets"], task=task, normalise=normalise
-            )["accuracy"]
-            for model in trained
-        ]
-        spread = f" +- {statistics.stdev(accuracies):.3f}" if len(accuracies) > 1 else ""
-        notes[name] = (
-            f"accuracy {statistics.mean(accuracies):.3f}{spread} of {len(accuracies)} seeds on"
-            f" {label}"
+        accuracies = pd.Series(
+            [
+                evaluate(model, test.images, test.targets, task=task, normalise=normalise)[
+                    "accuracy"
+                ]
+                for model in trained
+            ]
         )
-        if name in first:
-            notes[name] += f"; first step {first[name]:.0f} s"
-    annotate(benchmark, comparison, notes)
+        step = f"; first step {first[name]:.0f} s" if name in first else ""
+        comparison.notes[name] = (
+            f"accuracy {accuracies.mean():.3f} +- {accuracies.std():.3f} of {len(trained)} seeds on"
+            f" {label}{step}"
+        )

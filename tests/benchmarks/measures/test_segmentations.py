@@ -19,6 +19,7 @@ from torch import nn
 from benchmarks.measures import segmentations
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import write_table
+from benchmarks.running.events import record_of
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
@@ -33,7 +34,6 @@ from results.arrays import pack, unpack
 from results.frame import read_records
 from results.record import FAILED, Measurement
 from results.store import TableFiles
-from tests.cell_records import record_of
 
 # -- one cell, by hand --
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.reporting.verdicts import judge_claims
+from benchmarks.running.events import record_of
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.derived import as_printed
@@ -16,7 +17,6 @@ from benchmarks.tables.spec import PROFILES
 from results.published import claims, format_column, parse_column, published_table
 from results.record import Measurement
 from results.store import TableFiles
-from tests.cell_records import record_of
 
 TABLES = ("fedad/table6", "fedad/table7", "fedad/table8", "fediod/table9")
 SAME_AS_TABLE_7 = ("fl-mrcm", "fedad")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.reporting.command import command_of
+from benchmarks.running.events import record_of
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
@@ -15,7 +16,6 @@ from benchmarks.tables.selection import Selection
 from benchmarks.tables.sweep import swept
 from federation.execution import DEFAULT, FAST, Execution
 from results.store import TableFiles
-from tests.cell_records import record_of
 
 
 def run_of(tmp_path, name, selection, table=None):

@@ -16,6 +16,7 @@ from benchmarks.reporting.cards import reduced, table_settings
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import draw, made_table, write_table
+from benchmarks.running.events import record_of
 from benchmarks.running.kept import Kept
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
@@ -26,7 +27,6 @@ from results.files import cache_home, write_atomic
 from results.record import Measurement
 from results.store import CellCache, TableFiles, summarise
 from tests.benchmarks.reporting.scores import SCORES, record, scored
-from tests.cell_records import record_of
 
 
 @pytest.fixture

@@ -107,64 +107,48 @@ def _scripted(monkeypatch):
     monkeypatch.setattr(fitting, "as_checkpoints", found)
 
 
-def configured(cell, **changes):
-    return replace(cell, config=tuple({**dict(cell.config), **changes}.items()))
+@pytest.fixture
+def run(tmp_path):
+    """The record of a cell with some changes of its configuration; `what` is the plug-in's."""
+
+    def running(cell, what=None, **changes):
+        config = {**dict(cell.config), **changes}
+        if what is not None:
+            config["scripted.what"] = what
+        changed = replace(cell, config=tuple(config.items()))
+        return run_cell(changed, Context(str(tmp_path / "stages")))[0]
+
+    return running
 
 
-def run(cell, tmp_path):
-    return run_cell(cell, Context(str(tmp_path / "stages")))[0]
-
-
-def test_a_table_in_percent_takes_shares_a_hundredfold_and_one_of_fractions_does_not(
-    cell, tmp_path
-):
+def test_a_table_in_percent_takes_shares_a_hundredfold_and_one_of_fractions_does_not(cell, run):
     assert cell.unit == "percent"
-    record = run(cell, tmp_path)
+    record = run(cell)
     assert (record.status, record.measurements) == (OK, (Measurement("accuracy", 25.0, "", 1, 1),))
     assert record.statistic == "after the last of 3 epochs or rounds"
-    assert run(replace(cell, unit="fraction"), tmp_path).measurements == (
-        Measurement("accuracy", 0.25, "", 1, 1),
-    )
+    fraction = run(replace(cell, unit="fraction"))
+    assert fraction.measurements == (Measurement("accuracy", 0.25, "", 1, 1),)
 
 
-def test_the_released_codes_statistic_is_the_best_and_says_so(cell, tmp_path):
-    record = run(configured(cell, **{"evaluation.statistic": "best"}), tmp_path)
-    assert record.measurements == (Measurement("accuracy", 50.0, "", 1, 1),)
-    assert record.statistic.startswith("best of 3 epochs or rounds by test accuracy")
-
-
-def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, tmp_path):
-    clients = configured(cell, **{"scripted.what": "clients"})
-    record = run(clients, tmp_path)
+def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, run):
+    record = run(cell, "clients")
     assert record.measurements == (Measurement("accuracy", 62.5, "", 2, 2),)  # (50 + 75) / 2
     assert record.statistic == "after the last of 2 epochs or rounds, mean over models"
-    assert run(replace(clients, role="resnet8"), tmp_path).measurements == record.measurements
-    mixed = configured(
-        clients,
-        **{
-            "network.client": "resnet8+cnn",
-            "network.cnn": "cnn-small",
-            "network.server": "cnn",
-            "partition.clients": 2,
-        },
-    )
-    own = run(replace(mixed, role="cnn"), tmp_path)  # client 1 of two
+    assert run(replace(cell, role="resnet8"), "clients").measurements == record.measurements
+    mixed = {"network.client": "resnet8+cnn", "network.cnn": "cnn-small", "network.server": "cnn"}
+    mixed["partition.clients"] = 2
+    own = run(replace(cell, role="cnn"), "clients", **mixed)  # client 1 of two
     assert own.measurements == (Measurement("accuracy", 75.0, "", 1, 1),)
     assert own.statistic == "after the last of 2 epochs or rounds"
 
 
-def test_a_record_says_whether_every_model_had_settled(cell, tmp_path):
-    clients = configured(cell, **{"scripted.what": "clients"})
-    assert run(cell, tmp_path).settled == {"accuracy": False}  # 50, then 25 %
+def test_a_record_says_whether_every_model_had_settled(cell, run):
+    assert run(cell).settled == {"accuracy": False}  # 50, then 25 %
     # 12.5, then 50 %, and 50, then 75 %: within 40 points, but better by more than two.
-    assert run(configured(clients, **{"evaluation.settled": 40.0}), tmp_path).settled == {
-        "accuracy": False
-    }
-    falling = configured(cell, **{"evaluation.settled": 25.0})
-    assert run(falling, tmp_path).settled == {"accuracy": True}
-    assert run(configured(falling, **{"evaluation.at": 0.3}), tmp_path).settled == {}  # one epoch
-    refused = run(configured(cell, **{"evaluation.settled": 0.0}), tmp_path)
-    assert "evaluation.settled is a number above 0, at most 1e+12, not 0.0" in refused.reason
+    assert run(cell, "clients", **{"evaluation.settled": 40.0}).settled == {"accuracy": False}
+    assert run(cell, **{"evaluation.settled": 25.0}).settled == {"accuracy": True}
+    one_epoch = {"evaluation.settled": 25.0, "evaluation.at": 0.3}
+    assert run(cell, **one_epoch).settled == {}
 
 
 @pytest.fixture
@@ -174,34 +158,25 @@ def by_site(plugin):
     """
     selection = Selection(plugins=(plugin,), add=("scripted",), only={"row": "scripted"})
     cells = expand(*registry.find_table("fedad/table7"), selection)
-    cell = next(cell for cell in cells if cell.column.startswith("train=b,f,i"))
-    return configured(cell, **{"scripted.what": "sites"})
+    return next(cell for cell in cells if cell.column.startswith("train=b,f,i"))
 
 
-@pytest.mark.parametrize(
-    ("test", "settled"), [("b", True), ("f", False), ("i", True), ("b,f,i", False), ("b,i", True)]
-)
-def test_whether_a_run_had_settled_is_looked_up_where_a_cell_is_tested(
-    by_site, tmp_path, test, settled
-):
-    cell = configured(by_site, **{"slices.test": test})
-    assert run(cell, tmp_path).settled == {"ssim": settled}
+@pytest.mark.parametrize(("test", "settled"), [("f", False), ("b,f,i", False), ("b,i", True)])
+def test_whether_a_run_had_settled_is_looked_up_where_a_cell_is_tested(by_site, run, test, settled):
+    assert run(by_site, "sites", **{"slices.test": test}).settled == {"ssim": settled}
 
 
-def test_a_table_by_site_is_measured_on_validation_samples_where_that_is_asked(by_site, tmp_path):
+def test_a_table_by_site_is_measured_on_validation_samples_where_that_is_asked(by_site, run):
     changes = {"evaluation.on": "validation", "partition.validation_share": 0.25}
-    record = run(configured(by_site, **changes, **{"slices.test": "f"}), tmp_path)
+    record = run(by_site, "sites", **changes, **{"slices.test": "f"})
     # Two of the eight subjects of each of three sites, of six slices each.
     assert record.statistic == "on 36 samples of validation, after training"
     assert record.settled == {"ssim": True}
 
 
 @pytest.mark.parametrize(("measure", "sites"), [("by-site", set()), ("error-maps", {"f,i"})])
-def test_a_method_may_return_a_module_where_its_network_is_asked_for(
-    by_site, tmp_path, measure, sites
-):
-    cell = configured(by_site, **{"scripted.what": "module", "slices.test": "f,i"})
-    record = run(replace(cell, measure=measure), tmp_path)
+def test_a_method_may_return_a_module_where_its_network_is_asked_for(by_site, run, measure, sites):
+    record = run(replace(by_site, measure=measure), "module", **{"slices.test": "f,i"})
     assert (record.status, record.reason) == (OK, "")
     assert {m.metric for m in record.measurements} == {"psnr", "ssim"}  # nothing crossed
     assert record.settled == {}  # of one look
@@ -209,77 +184,53 @@ def test_a_method_may_return_a_module_where_its_network_is_asked_for(
     assert {name.partition("/")[2] for name in pictured} == sites
 
 
-def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
-    record = run(
-        replace(configured(cell, **{"scripted.what": "clients"}), measure="curve"), tmp_path
-    )
+def test_a_curve_has_a_value_for_every_epoch(cell, run):
+    curve = replace(cell, measure="curve")
+    record = run(curve, "clients")
     assert record.measurements == (
         Measurement("accuracy", 31.25, "epoch=1", 2, 2),
         Measurement("accuracy", 62.5, "epoch=2", 2, 2),
     )
     assert record.statistic == "epochs, mean over models"
-    some = replace(configured(cell, **{"evaluation.looks": 2}), measure="curve")
-    assert "of every epoch and round: set evaluation.looks to 0" in run(some, tmp_path).reason
+    some = run(curve, "clients", **{"evaluation.looks": 2})
+    assert "of every epoch and round: set evaluation.looks to 0" in some.reason
 
 
-def test_every_metric_of_a_table_is_measured_and_only_shares_are_in_percent(cell, tmp_path):
-    both = replace(
-        configured(cell, **{"scripted.what": "two metrics"}), metrics=("accuracy", "hd95")
-    )
-    assert run(both, tmp_path).measurements == (
+def test_every_metric_of_a_table_is_measured_and_only_shares_are_in_percent(cell, run):
+    assert run(replace(cell, metrics=("accuracy", "hd95")), "two metrics").measurements == (
         Measurement("accuracy", 50.0, "", 1, 1),
         Measurement("hd95", 7.0, "", 1, 1),
     )
 
 
-def test_cells_that_differ_in_what_they_measure_share_the_fit(cell, tmp_path):
-    first = run(cell, tmp_path)
-    second = run(replace(cell, unit="fraction", measure="curve"), tmp_path)
-    assert (first.stages, second.stages) == (
-        {"computed": 1, "reused": 0},
-        {"computed": 0, "reused": 1},
-    )
+def test_cells_that_differ_in_what_they_measure_share_the_fit(cell, run):
+    first = run(cell)
+    second = run(replace(cell, unit="fraction", measure="curve"))
+    assert first.stages == {"computed": 1, "reused": 0}
+    assert second.stages == {"computed": 0, "reused": 1}
     assert first.bytes_by_kind == second.bytes_by_kind
     assert set(first.bytes_by_kind) == {"up/labels", "down/labels"}
     assert (first.bytes_up, first.bytes_down) == (second.bytes_up, second.bytes_down)
 
 
-def test_a_record_names_the_data_of_the_clients_and_of_the_public_set(cell, tmp_path):
-    record = run(cell, tmp_path)
-    assert record.data == asdict(cell.data)
-    assert record.public == asdict(cell.public)
-    assert [record.public[name] for name in ("asked", "used", "origin")] == [
-        "cifar100",
-        "shapes-100",
-        "synthetic",
-    ]
-    assert run(replace(cell, public=None), tmp_path).public == {}
+def test_a_record_names_the_data_of_the_clients_and_of_the_public_set(cell, run):
+    record = run(cell)
+    assert (record.data, record.public) == (asdict(cell.data), asdict(cell.public))
+    used = [record.public[name] for name in ("asked", "used", "origin")]
+    assert used == ["cifar100", "shapes-100", "synthetic"]
+    assert run(replace(cell, public=None)).public == {}
 
 
-def test_without_another_public_set_the_record_names_none(plugin, tmp_path):
-    table2 = registry.find_table("dlad/table2")
-    only = {"row": "scripted", "dataset": "mnist", "distribution": "iid"}
-    [own] = expand(*table2, Selection(plugins=(plugin,), add=("scripted",), only=only))
-    record = run(own, tmp_path)
-    assert (record.status, record.public) == (OK, {})
-    assert record.measurements == (
-        Measurement("accuracy", 0.25, "", 1, 1),
-    )  # median of all three, as a fraction
-    assert record.statistic == "median of the last 3 epochs"
-
-
-def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, tmp_path):
+def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, run):
     for _ in range(2):  # also when the fit is taken from the cache
-        record = run(configured(cell, **{"scripted.what": "undeclared"}), tmp_path)
+        record = run(cell, "undeclared")
         assert (record.status, record.measurements) == (FAILED, ())
-        assert (
-            record.reason == "ValueError: scripted sends features without declaring it in `sends`"
-        )
+        assert "scripted sends features without declaring it in `sends`" in record.reason
 
 
-def test_a_private_run_of_which_the_accountant_hears_nothing_has_no_epsilon(cell, tmp_path):
+def test_a_private_run_of_which_the_accountant_hears_nothing_has_no_epsilon(cell, run):
     private = {"privacy.dp": "yes", "privacy.epsilon": 8.0, "privacy.mechanism": "pate"}
-    record = run(configured(cell, **private), tmp_path)
+    record = run(cell, **private)
     assert (record.status, record.epsilon) == (FAILED, None)
     assert "told the accountant nothing of what clients [0] send" in record.reason
 
@@ -291,40 +242,26 @@ def test_a_private_run_of_which_the_accountant_hears_nothing_has_no_epsilon(cell
         ("library", "RuntimeError: the recording did not end"),
     ],
 )
-def test_a_cell_for_which_a_devices_memory_is_too_small_says_what_to_do(cell, tmp_path, what, said):
-    record = run(configured(cell, **{"scripted.what": what}), tmp_path)
+def test_a_cell_for_which_a_devices_memory_is_too_small_says_what_to_do(cell, run, what, said):
+    record = run(cell, what)
     assert record.status == FAILED
-    assert record.reason == (
-        "out of memory: try fewer --jobs or --stacked, of which each needs memory of its own, or"
-        f" another --compile than graphs, which keep what a step needs ({said})"
-    )
+    assert record.reason.startswith("out of memory: try fewer --jobs or --stacked")
+    assert said in record.reason
     assert lacks_memory(record)
 
 
-def test_a_method_that_returns_nothing_fails_its_cell(cell, tmp_path):
-    record = run(configured(cell, **{"scripted.what": "fails"}), tmp_path)
+def test_a_method_that_returns_nothing_fails_its_cell(cell, run):
+    record = run(cell, "fails")
     assert record.status == FAILED
-    assert record.reason.startswith(
-        "TypeError: fit returned list; it must return a module, a checkpoint"
-    )
-
-
-def test_a_method_without_images_cannot_be_measured_by_them(cell, tmp_path):
-    scores = ("inception-score", "adapted-inception-score")
-    record = run(replace(cell, measure="samples", metrics=scores), tmp_path)
-    assert record.status == FAILED
-    assert (
-        record.reason
-        == "ValueError: scripted generated no images to measure; set scripted.samples above 0"
-    )
+    assert record.reason.startswith("TypeError: fit returned list; it must return a module")
 
 
 ONE_STEP = {"fediod.epochs": 1, "fediod.steps": 1, "local.epochs": 1}
 
 
-def test_the_inception_scores_of_generated_images_are_measured_with_their_extractor_named(tmp_path):
+def test_generated_images_are_scored_with_their_extractor_named(run):
     [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
-    record = run(configured(found, **ONE_STEP), tmp_path)
+    record = run(found, **ONE_STEP)
     assert record.status == OK, record.reason
     assert [m.metric for m in record.measurements] == ["inception-score", "adapted-inception-score"]
     plain, adapted = (m.value for m in record.measurements)
@@ -336,26 +273,9 @@ def test_the_inception_scores_of_generated_images_are_measured_with_their_extrac
         " Inception-v3, adapted by 4 local models (resnet8-narrow)"
     )
     assert record.config["evaluation.extractor"] == "efficientnet-lite0"
-    mixed = configured(found, **{**ONE_STEP, "network.client": "resnet8+cnn-small"})
-    assert run(mixed, tmp_path).statistic.endswith(
-        "adapted by 4 local models (cnn-small, resnet8-narrow)"
-    )
-
-
-def test_images_are_measured_by_the_network_that_the_cell_names(tmp_path):
-    [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
-    named = configured(found, **{**ONE_STEP, "evaluation.extractor": "inception-v4"})
-    assert run(named, tmp_path).reason.startswith("ValueError: unknown extractor 'inception-v4'")
-
-
-def test_no_images_asked_for_are_none_to_measure(tmp_path):
-    [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
-    record = run(configured(found, **{**ONE_STEP, "fediod.samples": 0}), tmp_path)
-    assert record.status == FAILED
-    assert (
-        record.reason
-        == "ValueError: fediod generated no images to measure; set fediod.samples above 0"
-    )
+    none = run(found, **ONE_STEP, **{"fediod.samples": 0})
+    assert none.status == FAILED
+    assert "no images to measure; set fediod.samples above 0" in none.reason
 
 
 # -- what it leaves behind --
@@ -405,12 +325,7 @@ def test_a_cell_leaves_its_process_as_it_found_it(tmp_path):
 def test_a_record_names_the_commit_whether_files_were_changed_and_the_packages(cell, tmp_path):
     record, _ = run_cell(cell, Context(str(tmp_path / "stages"), commit="abc", dirty=True))
     assert (record.machine["commit"], record.machine["dirty"]) == ("abc", True)
-    packages = record.machine["packages"]
-    assert (
-        packages["torch"] == torch.__version__.partition("+")[0]
-        or packages["torch"] == torch.__version__
-    )
-    assert {"numpy", "scipy", "scikit-learn", "opacus", "timm"} <= set(packages)
+    assert {"torch", "numpy", "scikit-learn", "opacus"} <= set(record.machine["packages"])
 
 
 def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
@@ -421,6 +336,8 @@ def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
         ).stdout.strip()
 
     monkeypatch.setattr(machine, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert machine.git_commit() == ("", False)
     git("init", "-q")
     (tmp_path / "code.py").write_text("a")
     git("add", "code.py")
@@ -432,12 +349,6 @@ def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
     (tmp_path / "method.py").unlink()
     (tmp_path / "code.py").write_text("b")
     assert machine.git_commit() == (git("rev-parse", "HEAD"), True)
-
-
-def test_outside_git_there_is_no_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "ROOT", tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert machine.git_commit() == ("", False)
 
 
 # -- devices --
@@ -455,14 +366,12 @@ def test_on_cuda_products_of_matrices_are_asked_to_repeat_themselves(monkeypatch
     assert environment == {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}
 
 
-def test_a_record_names_what_decides_rounding_and_how_large_the_test_set_is(
-    cell, tmp_path, monkeypatch
-):
+def test_a_record_names_what_decides_rounding_and_how_large_the_test_set_is(cell, run, monkeypatch):
     for name in RESTRICTING:
         monkeypatch.delenv(name, raising=False)
     chosen = kernels()
     assert chosen.startswith(torch.backends.cpu.get_cpu_capability())
-    record = run(cell, tmp_path)
+    record = run(cell)
     assert record.machine["kernels"] == chosen
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     assert kernels() == f"{chosen}, ONEDNN_MAX_CPU_ISA=AVX2"

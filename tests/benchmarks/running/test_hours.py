@@ -1,18 +1,113 @@
-"""The table of hours."""
+"""Devices and their hours, and the table of them."""
+
+from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
 
-from benchmarks.running import hours
-from benchmarks.running.gpus import GPU
-from benchmarks.running.plan import Plan
-from federation.costs import Work
+import pytest
+import torch
 
-SLOW = GPU("Slow (1 GB)", 1e15, "made up")
+from benchmarks.running import devices, hours
+from benchmarks.running.devices import GPUS, Device, calibration, find_gpus, this_machine
+from benchmarks.running.plan import Plan
+from benchmarks.running.speed import Speed
+from benchmarks.tables.spec import SpecError
+from federation.costs import Work, Workload
+
+TINY, OTHER = Workload("cnn-small", (1, 8, 8), 3, 4), Workload("cnn", (1, 8, 8), 3, 4)
+
+
+def test_gpus_are_found_by_name_in_the_order_asked_for_each_once():
+    assert find_gpus("a100,h100,a100") == [GPUS["a100"], GPUS["h100"]]
+    # 11 TFLOP/s x 19.5 / 67.
+    assert GPUS["a100"].speed == pytest.approx(3.2015e12, rel=1e-4)
+
+
+def test_an_unknown_gpu_is_refused_with_near_names():
+    with pytest.raises(SpecError, match=r"--gpu a10: .*did you mean a100"):
+        find_gpus("h100,a10")
+
+
+def test_a_calibration_is_a_gpu_for_each_way_of_running(tmp_path):
+    """A way that replays steps has that of its precision for all others."""
+    file = tmp_path / "here.json"
+    speeds = {
+        "fp32": 1.0,
+        "bf16": 2.0,
+        "bf16, replayed": 4.0,
+        "bf16, replayed, 16 side by side": 8.0,
+    }
+    measured = {
+        TINY: {way: Speed(speed, 1.0, 0) for way, speed in speeds.items()},
+        OTHER: {"fp32": Speed(0.5, 1.0, 0), "bf16": "out of memory"},
+    }
+    file.write_text(calibration("A GPU", {"torch": "2"}, measured))
+    fp32, bf16, replayed, beside = find_gpus(str(file))
+    assert (fp32.title, fp32.speed, fp32.speeds) == ("A GPU, fp32", 0.5, {TINY: 1.0, OTHER: 0.5})
+    assert (bf16.title, bf16.speed, bf16.speeds) == ("A GPU, bf16", 2.0, {TINY: 2.0})
+    assert [gpu.launched for gpu in (fp32, bf16, replayed, beside)] == [None, None, bf16, bf16]
+    assert replayed.source.endswith("; what no graph holds, by A GPU, bf16")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"device": "x", "measured": []}', None])
+def test_what_is_no_calibration_is_refused(tmp_path, content):
+    file = tmp_path / "here.json"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(SpecError, match=r"--gpu .*here\.json"):
+        find_gpus(str(file))
+
+
+def test_hours_are_those_of_each_network_at_its_own_speed():
+    plan = Plan(workloads=Counter({(TINY, False): 7_200, (OTHER, False): 21_600}))
+    assert Device("", 2.0, "").hours(plan) == 4.0
+    assert Device("", 2.0, "", {TINY: 4.0}).hours(plan) == 0.5 + 3.0
+    assert Device("", 0.0, "").hours(plan) == 0.0
+
+
+def test_what_no_graph_holds_runs_as_without_graphs():
+    plan = Plan(
+        workloads=Counter({(TINY, True): 7_200, (TINY, False): 7_200, (OTHER, True): 14_400})
+    )
+    launched = Device("", 2.0, "", {TINY: 1.0})
+    # Replayed: 7,200 at 4 and 14,400 at 8. Launched: the other 7,200 of TINY at 1.
+    assert Device("", 8.0, "", {TINY: 4.0}, launched).hours(plan) == 0.5 + 0.5 + 2.0
+    assert Device("", 8.0, "", {TINY: 4.0}).hours(plan) == 1.0 + 0.5
+
+
+def test_a_network_runs_at_the_speed_of_the_nearest_batch_that_was_measured():
+    few, many, other = (
+        replace(TINY, batch_size=n, outputs=k) for n, k in ((4, 3), (64, 3), (8, 5))
+    )
+    device = Device("", 9.0, "", {few: 1.0, many: 2.0, other: 3.0})
+    assert device.speed_of(replace(TINY, batch_size=10)) == 1.0
+    assert device.speed_of(replace(TINY, batch_size=20)) == 2.0
+    assert device.speed_of(replace(other, batch_size=64)) == 3.0
+    assert device.speed_of(replace(TINY, image_shape=(1, 16, 16))) == 9.0
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
+def test_this_machine_is_a_core_at_the_speed_of_the_network_of_most_work(monkeypatch):
+    asked = []
+
+    def speed(load, device, seconds):
+        asked.append((load, device))
+        return Speed(5.0, 1.0, 0)
+
+    monkeypatch.setattr(devices, "training_speed", speed)
+    loads = {(TINY, True): 4, (TINY, False): 4, (OTHER, True): 6}
+    found = this_machine(Plan(workloads=Counter(loads)))
+    assert (found.title, found.speed, asked) == ("core", 5.0, [(TINY, "cpu")])
+    assert this_machine(Plan()).speed == 0.0
+
+
+SLOW = Device("Slow (1 GB)", 1e15, "made up")
 PLAN = Plan(
     cells=2,
     distinct=Counter({"fit": 2, "teacher": 1}),
     work=Work(flops=7_200 * 10**15),
+    workloads=Counter({(TINY, False): 7_200 * 10**15}),
     peak_bytes=3 * 2**29,
     bytes_sent=1_500_000_000,
 )
@@ -28,8 +123,6 @@ def test_tables_that_no_card_holds_are_named():
     plans = {"a/b": PLAN, "a/c": Plan(peak_bytes=10**9), hours.SUITE: PLAN}
     said = "More memory than one Small (1 GB) has: a/b"
     assert list(hours.too_large(plans, [small, large, SLOW])) == [said]
-    lines = hours.markdown(plans, ["a"], "paper", [small]).splitlines()
-    assert lines[-1] == f"- {said}."
 
 
 def test_sums_are_set_apart_and_speeds_have_their_source():

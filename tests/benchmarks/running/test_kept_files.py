@@ -16,6 +16,7 @@ from benchmarks.commands.regeneration import judge_plugins
 from benchmarks.reporting.command import command_of
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.writing import write_numbers
+from benchmarks.running.events import record_of
 from benchmarks.running.runner import prepare, take_finished
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
@@ -25,7 +26,6 @@ from results.files import RefusedError, ResultsError
 from results.frame import read_records
 from results.record import FAILED, OK, Measurement
 from results.store import CellCache, TableFiles, read_csv
-from tests.cell_records import record_of
 
 TABLE = registry.find_table("dlad/table2")
 ROWS = [row.key for row in TABLE[1].rows]
@@ -106,15 +106,6 @@ def test_another_seed_joins_those_that_are_there(tmp_path):
     assert set(read_csv(path)["n"]) == {"2"}
 
 
-def test_a_row_that_is_dropped_or_added_elsewhere_stays(tmp_path):
-    mnist = {"dataset": "mnist"}
-    command(tmp_path, Selection(only=mnist, add=("standalone",)))
-    before = held(tmp_path)
-    command(tmp_path, Selection(only=mnist, drop=(ROWS[0],)))
-    assert held(tmp_path) == before
-    assert {ROWS[0], "standalone"} <= {row for row, *_ in before[0]}
-
-
 def test_what_would_be_lost_is_named_before_anything_runs_and_may_be_lost_by_asking(tmp_path):
     mnist = Selection(only={"dataset": "mnist"})
     command(tmp_path, mnist)
@@ -124,14 +115,6 @@ def test_what_would_be_lost_is_named_before_anything_runs_and_may_be_lost_by_ask
         prepare([TABLE], other, tmp_path)
     command(tmp_path, replace(other, may_lose=True))
     assert {row for row, *_ in held(tmp_path)[0]} == {ROWS[0]}
-
-
-def test_all_that_is_there_may_be_replaced_by_as_much(tmp_path):
-    mnist = Selection(only={"dataset": "mnist"})
-    command(tmp_path, mnist)
-    before = held(tmp_path)
-    command(tmp_path, replace(mnist, threads=2))
-    assert held(tmp_path) == before
 
 
 def test_a_run_that_is_cut_short_leaves_the_files_that_it_would_empty(tmp_path):
@@ -156,38 +139,24 @@ class Mine(Method):
 """
 
 
-def test_a_row_of_a_plug_in_stays_where_a_command_is_not_given_it(tmp_path):
-    (tmp_path / "my_own.py").write_text(PLUGIN)
-    plugins, mnist = (str(tmp_path / "my_own.py"),), {"dataset": "mnist"}
-    folder = tmp_path / "results"
-    command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins), broken=["my-own"])
-    before = held(folder)
-    run = command(folder, Selection(only={**mnist, "row": ROWS[0]}))
-    assert held(folder) == before
-    # It breaks the contract as it did.
-    lines = read_csv(next(folder.rglob("table2.csv")))
-    assert set(lines.loc[lines["contract"] != "", "row"]) == {"my-own"}
-    assert [row.key for row in run.kept.left] == ["my-own"]
-    words = command_of(run, run.all_records()).split()
-    assert words[words.index("--plugin") + 1] == "my_own.py"
-
-
 def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_given(tmp_path):
     (tmp_path / "my_own.py").write_text(PLUGIN)
     plugins, mnist = (str(tmp_path / "my_own.py"),), {"dataset": "mnist"}
     folder = tmp_path / "results"
-    run = command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins))
-    run.broken["my-own"] = ("it counts",)
-    _, records = write_numbers(run)
-    first = layout_of(run, records)
+    given = Selection(only=mnist, add=("my-own",), plugins=plugins)
+    run = command(folder, given, broken=["my-own"])
+    before, first = held(folder), layout_of(run, run.all_records())
     Sheet(first, "", "", "final").write(run.files.path("layout.json"))
     run = command(folder, Selection(only={**mnist, "row": ROWS[0]}))
-    [path] = folder.rglob("table2.csv")
-    lines = read_csv(path)
-    assert set(lines["contract"][lines["row"] == "my-own"]) == {"it counts"}
+    assert held(folder) == before
+    lines = read_csv(next(folder.rglob("table2.csv")))
+    assert set(lines["contract"][lines["row"] == "my-own"]) == {"it forgets"}
+    assert [row.key for row in run.kept.left] == ["my-own"]
     again = layout_of(run, run.all_records())
     assert (again.rows["my-own"], again.notes) == (first.rows["my-own"], first.notes)
     assert first.rows["my-own"] == "My own ✗"
+    words = command_of(run, run.all_records()).split()
+    assert words[words.index("--plugin") + 1] == "my_own.py"
 
 
 def test_a_plug_in_joins_the_row_of_another_that_is_not_given_again(tmp_path, monkeypatch):

@@ -30,6 +30,7 @@ def cells(monkeypatch, tmp_path):
     monkeypatch.setattr(minutes, "ROOT", tmp_path)
     monkeypatch.setattr(minutes, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(minutes, "kernels", lambda: HERE)
+    monkeypatch.setattr(minutes, "images_here", lambda: 2650.0)
     return expand(*registry.find_table("dlad/table2"), Selection(only=ONLY))
 
 
@@ -56,7 +57,7 @@ def recorded(tmp_path, cell, kernels, seconds, **changes):
 
 
 def by_row(cells, speed):
-    return {time.row: time for time in row_times(cells, speed, lambda: 2650.0)}
+    return {time.row: time for time in row_times(cells, speed)}
 
 
 def test_without_records_a_row_takes_its_work_by_the_speed(cells):
@@ -91,7 +92,7 @@ def test_what_no_plan_counts_is_known_by_a_record_alone(cells, tmp_path, monkeyp
     )
     assert not any(time.known for time in by_row(cells, 1e6).values())
     recorded(tmp_path, cells[0], HERE, 30.0)
-    found = row_times(cells, 1e6, lambda: 2650.0)
+    found = row_times(cells, 1e6)
     assert by_row(cells, 1e6)[cells[0].row].seconds == 30.0
     assert wall_of(found, 2) == 30.0
     assert [time.row for time in within(found, 2, 60)] == [cells[0].row]

@@ -24,16 +24,6 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = ("--set", "local.epochs=3", "--set", "server.epochs=3")
 
-PLUGIN = """
-from dataclasses import dataclass
-from federation.method import Method
-
-@dataclass(frozen=True)
-class Own(Method):
-    def fit(self, federation):
-        return federation.networks.initial()
-"""
-
 LARGE = """
 import os
 from dataclasses import dataclass
@@ -80,14 +70,8 @@ class Nodes:
         """`ray start` in a process group of its own, with the stage cache `name`."""
         environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / name)}
         ray = Path(sys.executable).with_name("ray")
-        command = [
-            str(ray),
-            "start",
-            "--block",
-            "--num-cpus=1",
-            "--object-store-memory=100000000",
-            *arguments,
-        ]
+        fixed = ("start", "--block", "--num-cpus=1", "--object-store-memory=100000000")
+        command = [str(ray), *fixed, *arguments]
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=log, start_new_session=True
@@ -107,36 +91,23 @@ class Nodes:
         )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            told = subprocess.run(
-                [sys.executable, "-c", script],
-                env=self.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            words = [sys.executable, "-c", script]
+            told = subprocess.run(words, env=self.environment, capture_output=True, text=True)
             if f"alive {count}" in told.stdout:
                 return
             time.sleep(0.5)
         logs = "".join(path.read_text()[-2000:] for path in self.folder.glob("*.log"))
         raise AssertionError(f"no cluster of {count} nodes: {told.stderr[-2000:]}{logs}")
 
-    def command(
-        self, run: str, *arguments: str, program: tuple[str, str] = ("-m", "benchmarks")
-    ) -> subprocess.Popen[str]:
+    def command(self, run: str, *arguments: str) -> subprocess.Popen[str]:
         """`reproduce` of columns of DLAD's Table II, with cache and results of its own under the
         name `run`.
         """
-        fixed = (
-            "reproduce",
-            "dlad/table2",
-            "--only",
-            "dataset=mnist",
-            "--results",
-            str(self.folder / f"{run}-results"),
-        )
+        results = str(self.folder / f"{run}-results")
+        fixed = ("reproduce", "dlad/table2", "--only", "dataset=mnist", "--results", results)
         environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / run)}
         return subprocess.Popen(
-            [sys.executable, *program, *fixed, *arguments],
+            [sys.executable, "-m", "benchmarks", *fixed, *arguments],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
@@ -182,13 +153,8 @@ def nodes(tmp_path_factory):
         both = Nodes(tmp_path_factory.mktemp("ray"))
         port = both.address.partition(":")[2]
         try:
-            both.start(
-                "head",
-                "--head",
-                f"--port={port}",
-                "--include-dashboard=false",
-                f"--temp-dir={temporary}",
-            )
+            words = (f"--port={port}", "--include-dashboard=false", f"--temp-dir={temporary}")
+            both.start("head", "--head", *words)
             both.wait_for(1)
             both.start("second", f"--address={both.address}")
             both.wait_for(2)
@@ -225,38 +191,6 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, 
     told, _ = refused.communicate(timeout=60)
     assert refused.returncode == 2
     assert message in told
-
-
-def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
-    plugin = nodes.folder / "own.py"
-    plugin.write_text(PLUGIN)
-    gone = f"""
-import pathlib, runpy, benchmarks.running.ray_executor as ray_executor
-plugin, run = pathlib.Path({str(plugin)!r}), ray_executor.run_ray
-
-def without_plugin(*arguments):
-    source = plugin.read_text()
-    plugin.unlink()
-    yield from run(*arguments)
-    plugin.write_text(source)  # for the command itself, which judges it
-
-ray_executor.run_ray = without_plugin
-runpy.run_module("benchmarks", run_name="__main__")
-"""
-    chosen = (
-        "--only",
-        "distribution=niid1",
-        "--only",
-        "row=own",
-        "--methods",
-        "+own",
-        "--plugin",
-        str(plugin),
-    )
-    refused = nodes.command("refused", *chosen, "--ray", nodes.address, program=("-c", gone))
-    told, _ = refused.communicate(timeout=60)
-    assert refused.returncode == 1, told
-    assert "cannot run it: --plugin" in told
 
 
 def test_a_cell_without_memory_beside_others_is_run_alone_after_them(nodes):
@@ -306,4 +240,3 @@ def test_a_folder_that_all_nodes_see_is_used_as_it_is(nodes):
     finished(nodes.command("shared", *columns, "--ray", nodes.address, "--ray-cache", "shared"))
     assert nodes.stages("head") | nodes.stages("second") == before
     assert nodes.computed("shared") == len(nodes.stages("shared")) > 10
-    assert not list((nodes.folder / "shared" / "stages").glob(".seen*"))

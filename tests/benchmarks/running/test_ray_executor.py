@@ -4,19 +4,18 @@ that.
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 
 import pytest
 import torch
 
 from benchmarks.running.events import Context
-from benchmarks.running.node_stages import NodeStages
 from benchmarks.running.ray_executor import Cluster, cluster_of, reach, refusal, run_ray
-from benchmarks.running.stage_server import BUSY, HERE, YOURS, StageServer
+from benchmarks.running.ray_stages import BUSY, HERE, YOURS, NodeStages, StageServer
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.request import Request
@@ -58,27 +57,14 @@ def test_options_that_fit_no_cluster_are_refused(options, message):
         cluster_of(Request(**{"ray": "auto", **options}))
 
 
-@pytest.mark.parametrize(
-    ("says", "message"),
-    [(b"", "answers nothing"), (b"HTTP/1.1 400 Bad Request", "does not speak gRPC")],
-)
-def test_an_address_where_no_cluster_answers_is_refused(monkeypatch, says, message):
-    monkeypatch.setattr("benchmarks.running.ray_executor.PATIENCE", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
-        answering = threading.Thread(target=lambda: waiting.append(listener.accept()[0].send(says)))
-        waiting: list[int] = []
-        if says:
-            answering.start()
-        with pytest.raises(SpecError, match=message):
-            reach(Cluster(address, 1, 0, "fetch"))
-        if says:
-            answering.join()
-
-
-def test_no_port_is_above_the_last():
-    with pytest.raises(SpecError, match="ports end at 65535"):
-        reach(Cluster("127.0.0.1:99999", 1, 0, "fetch"))
+@pytest.mark.parametrize("port", ["closed", 99999])
+def test_an_address_where_nobody_listens_is_refused(port):
+    if port == "closed":
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+    with pytest.raises(SpecError, match="no Ray cluster can be used there"):
+        reach(Cluster(f"127.0.0.1:{port}", 1, 0, "fetch"))
 
 
 def test_options_of_ray_need_ray(command):
@@ -98,7 +84,7 @@ def test_without_ray_the_message_says_how_to_install_it(monkeypatch, tmp_path):
 def test_ray_is_not_imported_unless_asked_for():
     script = (
         "import sys, benchmarks.commands.cli, benchmarks.running.ray_executor,"
-        " benchmarks.running.node_stages; print('ray' in sys.modules)"
+        " benchmarks.running.ray_stages; print('ray' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
@@ -125,6 +111,9 @@ class Node:
 
     def get(self, name, compute=None):
         return self.stages.get(self.request(name, compute))
+
+    def base(self, name):
+        return str(self.stages.path(self.request(name)).relative_to(self.stages.folder))
 
 
 @pytest.fixture
@@ -169,21 +158,6 @@ def test_a_stage_brings_the_tensors_that_it_relies_on(first, second):
     assert first.computed == ["a"]
 
 
-def test_a_stage_takes_along_what_the_command_lacks(first, second, tmp_path):
-    def relying():
-        return Stage({}, {"references": [first.stages.reference(first.get("a").tensors)]})
-
-    first.get("a")
-    for path in (tmp_path / "server").rglob("*.safetensors"):
-        path.unlink()  # as if this node had it from an earlier run
-    first.get("b", relying)
-    assert second.stages.referenced(second.get("b").info["references"][0])["x"].tolist() == [
-        1.0,
-        2.0,
-    ]
-    assert second.computed == []
-
-
 def test_what_is_damaged_on_the_way_or_at_the_command_is_computed_again(
     first, second, server, monkeypatch
 ):
@@ -195,13 +169,9 @@ def test_what_is_damaged_on_the_way_or_at_the_command_is_computed_again(
 
 
 def test_a_stage_that_one_node_computes_is_left_to_it(first, second, server):
-    base = str(first.stages.path(first.request("a")).relative_to(first.stages.folder))
-    assert (server.ask(base, "first"), server.ask(base, "second"), server.ask(base, "first")) == (
-        YOURS,
-        BUSY,
-        YOURS,
-    )
-    second.get("b")
+    base = first.base("a")
+    answers = [server.ask(base, name) for name in ("first", "second", "first")]
+    assert answers == [YOURS, BUSY, YOURS]
     server.release("first")
     assert server.ask(base, "second") == YOURS
     server.finish(base)
@@ -210,7 +180,7 @@ def test_a_stage_that_one_node_computes_is_left_to_it(first, second, server):
 
 
 def test_of_several_stages_those_that_others_compute_come_last(first, second, server):
-    base = str(first.stages.path(first.request("a")).relative_to(first.stages.folder))
+    base = first.base("a")
     server.ask(base, "first")
 
     def last():
@@ -236,7 +206,7 @@ def test_a_stage_that_fails_is_free_again(first, second):
 def test_a_fresh_command_gives_nodes_nothing_old(first, tmp_path):
     first.get("a")
     later = StageServer(str(tmp_path / "server"), newer_than=2**40)
-    base = str(first.stages.path(first.request("a")).relative_to(first.stages.folder))
+    base = first.base("a")
     assert later.ask(base, "x") == YOURS
 
 
@@ -270,29 +240,22 @@ def test_a_node_like_the_commands_refuses_nothing(cell):
     assert refusal(cell, cell.code, cell.libraries) == ""
 
 
-def test_a_node_with_other_packages_refuses(cell):
-    versions = cell.libraries
-    assert (
-        refusal(cell, cell.code, {**versions, "torch": "1.0"})
-        == f"has torch {versions['torch']} instead of 1.0"
-    )
-
-
-def test_a_node_with_another_plug_in_or_without_it_refuses(cell, tmp_path):
-    assert "a plug-in file must be the same" in refusal(cell, "0" * 64, cell.libraries)
-    moved = replace(cell, plugins=(str(tmp_path / "nowhere.py"),))
-    assert "cannot run it: --plugin" in refusal(moved, cell.code, cell.libraries)
-
-
-def test_a_node_with_other_data_refuses(cell):
-    other = replace(cell, public=replace(cell.data, digest="0" * 64))
-    assert "is not the one that the command was given for" in refusal(
-        other, cell.code, cell.libraries
-    )
-
-
-def test_a_node_without_the_data_refuses(cell):
-    absent = replace(cell, data=replace(cell.data, used="mnist"))
-    assert refusal(absent, absent.code, absent.libraries).startswith(
-        ("has other data: mnist", "cannot run it: MNIST")
-    )
+@pytest.mark.parametrize(
+    ("changes", "code", "packages", "message"),
+    [
+        ({}, "", {"torch": "1.0"}, "has torch .* instead of 1.0"),
+        ({}, "0" * 64, {}, "a plug-in file must be the same"),
+        ({"plugins": ("nowhere.py",)}, "", {}, "cannot run it: --plugin"),
+        ({"public": {"digest": "0" * 64}}, "", {}, "is not the one that the command was given for"),
+        ({"data": {"used": "mnist"}}, "", {}, "has other data: mnist|cannot run it: MNIST"),
+    ],
+    ids=["packages", "code", "no plug-in", "other data", "no data"],
+)
+def test_a_node_that_would_compute_another_cell_refuses(cell, changes, code, packages, message):
+    """With other packages, another plug-in or none, other data or none."""
+    changed = {
+        name: replace(cell.data, **value) if isinstance(value, dict) else value
+        for name, value in changes.items()
+    }
+    wanted = code or cell.code
+    assert re.search(message, refusal(replace(cell, **changed), wanted, packages))

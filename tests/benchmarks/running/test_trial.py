@@ -22,7 +22,7 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
     overrides = typed_settings(read_settings(pairs), TABLE[0])
     selection = Selection(only={**COLUMN, "row": rows}, overrides=overrides)
     cells = expand(*TABLE, selection)
-    try_settings([TABLE], cells, selection)
+    try_settings(cells, overrides)
     return unread(cells, overrides)
 
 
@@ -32,7 +32,7 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
         ("local.epochs=0", "epochs and batch_size must be at least 1"),
         ("local.optimizer=[/red]", r"unknown optimizer '\[/red\]'"),
         ("network.resnet=nosuch", "network.resnet"),
-        ("fediod.optimizer=nosuch", "--set fediod.optimizer=nosuch"),
+        ("partition.kind=dirichlet", "cannot be 'dirichlet'; did you mean dirichlet-feddf"),
         ("data.image_size=0", "data.image_size is a number from 1"),
         ("data.image_size=2", "cnn-small takes sides from 4 pixels, not 2 x 2"),
         ("data.image_size=100000", "data.image_size is a number from 1, at most 4096"),
@@ -40,12 +40,6 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
         ("partition.client_share=7", "partition.client_share is a number from 0, at most 1"),
         ("evaluation.settled=0", "evaluation.settled is a number above 0"),
         ("dlad.classifier_epochs=0", "dlad.classifier_epochs is a number from 1"),
-        ("fedavg.rounds=0", "fedavg.rounds is a number from 1"),
-        ("fedavg.participation=0", "fedavg.participation is a number above 0, at most 1"),
-        ("asyndgan.generator=nosuch", "unknown generator 'nosuch'"),
-        ("privacy.mechanism=nosuch", "unknown mechanism 'nosuch'; known: dp-sgd"),
-        ("privacy.epsilon=inf", "epsilon must be above 0 and finite"),
-        ("privacy.delta=2", "delta between 0 and 1"),
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_reason(pair, message):
@@ -59,41 +53,11 @@ def test_settings_that_no_row_reads_are_known():
     assert tried("dlad.temperature=1", "fedavg.rounds=3") == ["fedavg.rounds"]
 
 
-def test_a_setting_of_a_row_that_was_left_out_is_tried_with_the_others_of_that_row():
-    table = registry.find_table("fedsa/table1")
-    overrides = typed_settings({"meta-pseudo-labels.steps": 150}, table[0])  # 1,048,576 in print
-    narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
-    try_settings([table], expand(*table, narrow), narrow)
-    overrides = typed_settings({"meta-pseudo-labels.steps": 1}, table[0])
-    narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
-    with pytest.raises(SpecError, match=r"--set meta-pseudo-labels\.steps=1: .* of 1 steps"):
-        try_settings([table], expand(*table, narrow), narrow)
-
-
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "-1", "1e30", "1_0", "9" * 40, "\u0661"])
 @pytest.mark.parametrize("name", ["local.epochs", "local.lr", "fedavg.rounds", "fedprox.mu"])
 def test_infinite_negative_and_astronomic_numbers_are_no_settings(name, value):
     with pytest.raises(SpecError, match=f"--set {name}=.*number from 0, at most"):
         typed_settings(read_settings([f"{name}={value}"]), TABLE[0])
-
-
-@pytest.mark.parametrize(
-    ("pair", "message"),
-    [
-        ("partition.kind=dirichlet", "cannot be 'dirichlet'; did you mean dirichlet-feddf"),
-        ("partition.kind=by-site", "divided by by-site; use iid, .*dirichlet-feddf-released"),
-        ("attack.images=0", "--set attack.images=0: attack.images is a number from 1"),
-        ("attack.network=nosuch", "--set attack.network=nosuch: unknown network 'nosuch'"),
-    ],
-)
-def test_so_is_what_only_other_papers_or_tables_set(pair, message):
-    """The last two are read by an attack's table alone."""
-    table = registry.find_table("fediod/table1")
-    overrides = typed_settings(read_settings([pair]), table[0])
-    only = {"dataset": "cifar10", "alpha": "1", "row": "fedavg"}
-    selection = Selection(only=only, overrides=overrides)
-    with pytest.raises(SpecError, match=message):
-        try_settings([table], expand(*table, selection), selection)
 
 
 def test_every_cell_is_read_before_the_first_runs():
