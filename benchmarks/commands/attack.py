@@ -120,7 +120,7 @@ def attack_clients(asked: Attacked, request: Request, ctx: typer.Context) -> Non
     from benchmarks.attacks.outcome import write_files
     from benchmarks.running.execute import prepare_device
     from benchmarks.running.machine import default_jobs
-    from benchmarks.running.processes import in_processes
+    from benchmarks.running.pool import in_processes
     from benchmarks.running.progress import ended, progress_bar
     from federation.execution import DEFAULT
 

@@ -51,7 +51,7 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     sums.
     """
     from benchmarks.running import hours
-    from benchmarks.running.devices import find_gpus, this_machine
+    from benchmarks.running.hours import find_gpus, this_machine
     from benchmarks.running.planning import (
         cells_of,
         make_plans,

@@ -4,14 +4,15 @@ many samples as the table allows, on clients and at the server together.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
 from benchmarks.scenarios.assembly import Run, assemble, make_method
 from benchmarks.scenarios.configuration import Config, Configuration
-from benchmarks.scenarios.scenario import DataSets
+from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables import registry, scenario_registry
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import SpecError
+from benchmarks.tables.spec import Scalar, SpecError
 from federation.cache import StageCache
 from federation.costs import Meter, metering
 from federation.fitting import fit
@@ -21,6 +22,23 @@ from results.record import BUDGET
 LENGTHS = ("{method}.rounds", "{method}.epochs", "server.epochs", "local.epochs")
 """What may be a method's length, the first that it has: rounds, epochs of its own, of its last
 stage at the server, of its clients."""
+
+
+def parts_on_meta(cell: Cell, data: DataSets, seeds: Seeds) -> Parts:
+    """What its scenario contributes to a cell's federation, with sizes alone: once for cells that
+    lie side by side and differ in their methods' fields alone.
+
+    Raises DataError and ValueError as the cell's scenario.
+    """
+    own = f"{cell.method}."
+    return _parts(tuple(pair for pair in cell.config if not pair[0].startswith(own)), data, seeds)
+
+
+@functools.lru_cache(maxsize=8)  # a column has as many as its rows use data in different ways
+def _parts(config: tuple[tuple[str, Scalar], ...], data: DataSets, seeds: Seeds) -> Parts:
+    configuration = Configuration.parse(dict(config))
+    scenario = scenario_registry.find_scenario(configuration.data.task).load()
+    return scenario.parts(configuration, data, seeds, "meta")
 
 
 def length(cell: Cell, data: DataSets) -> dict[str, int]:
@@ -34,9 +52,7 @@ def length(cell: Cell, data: DataSets) -> dict[str, int]:
     if BUDGET not in config:
         return {}
     seeds = Seeds.moving(cell.seed_axes, cell.seed)
-    configuration = Configuration.parse(config)
-    scenario = scenario_registry.find_scenario(configuration.data.task).load()
-    parts = scenario.parts(configuration, data, seeds, "meta")
+    parts = parts_on_meta(cell, data, seeds)
     entry = registry.find_method(cell.method, cell.plugins)
 
     def seen(changed: Config) -> int:

@@ -8,20 +8,19 @@ whatever set of cells. It is kept on disk too, under everything that determines 
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.running.budget import length
+from benchmarks.running.budget import length, parts_on_meta
 from benchmarks.scenarios.assembly import Run, assemble, make_method
 from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables import registry, scenario_registry
+from benchmarks.scenarios.scenario import DataSets
+from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import ON_CUDA, Scalar, SpecError
+from benchmarks.tables.spec import ON_CUDA, SpecError
 from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
 from federation.cache import Stage, StageCache, StageRequest, Together
@@ -38,8 +37,6 @@ from results.sourcecode import source_digest
 
 IS = "is"
 """Where a plan on disk has the kind of an object."""
-RECENT = 8
-"""Federations' parts that are kept: a column has as many as its rows use data in different ways."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +121,7 @@ class Follower:
         meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
         with metering(meter), self._cache.recording() as asks:
             try:
-                own = f"{cell.method}."
-                shared = tuple(pair for pair in cell.config if not pair[0].startswith(own))
-                parts = _parts(shared, data, seeds)
+                parts = parts_on_meta(cell, data, seeds)
                 held = parts.held()
                 meter.held = frozenset(held)
                 federation = assemble(
@@ -259,15 +254,3 @@ def _kind(method: Method, federation: Federation) -> str:
             repr(protection.plan if protection is not None else None),
         ]
     )
-
-
-@functools.lru_cache(maxsize=RECENT)
-def _parts(config: tuple[tuple[str, Scalar], ...], data: DataSets, seeds: Seeds) -> Parts:
-    """What scenarios contribute to cells' federations: once for cells that lie side by side and
-    differ in their methods' fields alone.
-
-    Raises DataError and ValueError as the cell's scenario.
-    """
-    configuration = Configuration.parse(dict(config))
-    scenario = scenario_registry.find_scenario(configuration.data.task).load()
-    return scenario.parts(configuration, data, seeds, "meta")

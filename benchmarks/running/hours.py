@@ -1,15 +1,174 @@
-"""The table of hours: what tables, papers and the suite cost, as `plan` counts it."""
+"""How fast GPUs and this machine train, and the table of hours: what tables, papers and the suite
+cost, as `plan` counts it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.running.devices import Device
-from benchmarks.running.plan import Plan
+import torch
+
+from benchmarks.running.speed import Speed, training_speed
+from benchmarks.tables.spec import SpecError
+from federation.costs import Workload
+from results.names import near
+
+if TYPE_CHECKING:
+    from benchmarks.running.plan import Plan
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU, or a core, and how fast it trains the networks of these tables."""
+
+    title: str
+    speed: float
+    """FLOP/s of training; 0 if it is not known."""
+    source: str
+    """Where the speed comes from."""
+    speeds: Mapping[Workload, float] = field(default_factory=dict)
+    """FLOP/s of what was measured by itself."""
+    launched: Device | None = None
+    """The same in steps whose kernels are launched one by one, which has all that CUDA graphs
+    cannot hold where these are the speeds of replayed ones."""
+    memory: int = 0
+    """Bytes; 0 if it is not known."""
+
+    def holds(self, plan: Plan) -> bool:
+        """Whether its memory is large enough for a plan, as far as that is known."""
+        return not self.memory or plan.peak_bytes <= self.memory
+
+    def hours(self, plan: Plan) -> float:
+        """What a plan takes of it."""
+        seconds = 0.0
+        for (load, replayable), flops in plan.workloads.items():
+            device = self if replayable or self.launched is None else self.launched
+            if device.speed:
+                seconds += flops / device.speed_of(load)
+        return seconds / 3600
+
+    def speed_of(self, load: Workload) -> float:
+        """Of what was measured of the same network on images as large, with as many outputs if it
+        can be, the speed of what comes nearest in its batch; else the device's.
+        """
+        network = load.network, load.image_shape
+        near = min(
+            (m for m in self.speeds if (m.network, m.image_shape) == network),
+            key=lambda m: (m.outputs != load.outputs, abs(log(m.batch_size / load.batch_size))),
+            default=None,
+        )
+        return self.speed if near is None else self.speeds[near]
+
+
+def this_machine(plan: Plan, seconds: float = 1.0) -> Device:
+    """This machine's GPU, or one core, at the speed at which it trains the network of most of a
+    plan's work.
+    """
+    name, title = ("cuda", "GPU") if torch.cuda.is_available() else ("cpu", "core")
+    loads = [load for load, _ in plan.networks.most_common(1)]
+    speed = training_speed(loads[0], name, seconds=seconds).flops if loads else 0.0
+    return Device(title, speed, "measured just now, with the network of most work")
+
 
 GB, GIB = 10**9, 2**30
 SUITE = "all"
 """The key of the sum over everything."""
+REPLAYED = "replayed"
+"""In the name of a way of running whose steps are CUDA graphs."""
+H100 = 11e12
+H100_PEAK, A100_PEAK = 67e12, 19.5e12
+"""FLOP/s in fp32 of the SXM forms, NVIDIA's data sheets; their memories differ less, 3.35 and 2.04
+TB/s."""
+GPUS = {
+    "h100": Device(
+        "NVIDIA H100 (80 GB)",
+        H100,
+        "measured: the wide ResNet-8 in batches of 16, the slowest of what was measured there"
+        " (docs/performance.md, On CUDA)",
+        memory=80 * 10**9,
+    ),
+    "a100": Device(
+        "NVIDIA A100 (80 GB)",
+        H100 * A100_PEAK / H100_PEAK,
+        "derived, not measured: the H100's by the ratio of both data sheets' peaks in fp32,"
+        " 19.5 / 67 TFLOP/s",
+        memory=80 * 10**9,
+    ),
+}
+
+
+def find_gpus(names: str) -> list[Device]:
+    """The GPUs of `h100,a100`; of a calibration file (`benchmarks.speed.cuda`) one for each way of
+    running that was measured.
+
+    Raises SpecError with near names for an unknown one, and for a file that is no calibration.
+    """
+    found = []
+    for name in dict.fromkeys(names.split(",")):
+        if name.endswith(".json"):
+            found += read_calibration(Path(name))
+        elif name in GPUS:
+            found.append(GPUS[name])
+        else:
+            raise SpecError(f"--gpu {name}: its speed is not known; {near(name, GPUS)}")
+    return found
+
+
+def calibration(
+    device: str, versions: Mapping[str, str], measured: Mapping[Workload, Mapping[str, Speed | str]]
+) -> str:
+    """What was measured on a device, by network and way of running it, as the text of a file."""
+    entries = [
+        {**asdict(load), "ways": {way: _plain(speed) for way, speed in ways.items()}}
+        for load, ways in measured.items()
+    ]
+    content = {"device": device, "versions": dict(versions), "measured": entries}
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _plain(speed: Speed | str) -> Any:
+    return speed if isinstance(speed, str) else asdict(speed)
+
+
+def read_calibration(path: Path) -> list[Device]:
+    """The device of a calibration file, once for each way of running, of most work first measured;
+    where a way has no number for a network, the slowest of its numbers holds, and what a way that
+    replays steps cannot replay runs as its precision does without.
+
+    Raises SpecError for a file that cannot be read or is no calibration.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        device = str(content["device"])
+        by_way: dict[str, dict[Workload, float]] = {}
+        for entry in content["measured"]:
+            ways = entry.pop("ways")
+            load = Workload(**{**entry, "image_shape": tuple(entry["image_shape"])})
+            for way, speed in ways.items():
+                if isinstance(speed, dict):
+                    by_way.setdefault(way, {})[load] = float(speed["flops"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SpecError(f"--gpu {path}: no calibration that can be read: {error!r}") from error
+    if not by_way:
+        raise SpecError(f"--gpu {path}: it has no measured speed")
+    devices: dict[str, Device] = {}
+    for way, speeds in by_way.items():
+        launched = devices.get(way.partition(",")[0]) if REPLAYED in way else None
+        others = f"; what no graph holds, by {launched.title}" if launched is not None else ""
+        devices[way] = Device(
+            f"{device}, {way}",
+            min(speeds.values()),
+            f"the slowest of {len(speeds)} networks that were measured, where one was not"
+            f" ({path.name}){others}",
+            speeds,
+            launched,
+        )
+    return list(devices.values())
 
 
 def headings(gpus: Sequence[Device]) -> list[str]:

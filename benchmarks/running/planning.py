@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks.running import hours, minutes
-from benchmarks.running.devices import Device
 from benchmarks.running.follow import Follower
+from benchmarks.running.hours import Device
 from benchmarks.running.machine import default_jobs
 from benchmarks.running.plan import Plan, make_plan
 from benchmarks.running.progress import progress_bar

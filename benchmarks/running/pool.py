@@ -1,4 +1,4 @@
-"""A pool of worker processes over cells.
+"""A pool of worker processes over cells, and one over items of another kind.
 
 A cell depends on nothing but itself and its stages, so any number of workers gives the same
 numbers.
@@ -15,15 +15,20 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, alone_for_memory, failed
 from benchmarks.tables.cells import Cell
+from results.files import ResultsError
 from results.record import Record
+
+R = TypeVar("R")
 
 
 def run_pool(
@@ -146,3 +151,42 @@ def _exit_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
+
+
+def in_processes(
+    function: Callable[[int], R],
+    items: Sequence[int],
+    jobs: int,
+    done: Callable[[], None],
+    device: str = "cpu",
+) -> list[R]:
+    """`function` of every item, in their order, by `jobs` processes of one thread each; `done` is
+    called as each one is there.
+
+    Raises ResultsError if a process is lost.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    results = []
+    with ProcessPoolExecutor(min(jobs, len(items)), spawn, _prepare, (device,)) as pool:
+        try:
+            for result in pool.map(function, items):
+                results.append(result)
+                done()
+        except BrokenProcessPool as error:
+            raise ResultsError(
+                "a worker process was lost; out of memory? try fewer --jobs"
+            ) from error
+        except BaseException:  # Ctrl-C, or what one could not do: the others are not waited for
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+    return results
+
+
+def _prepare(device: str) -> None:
+    from benchmarks.running.execute import prepare_device
+    from federation.execution import DEFAULT
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
+    prepare_device(device, 1, DEFAULT)

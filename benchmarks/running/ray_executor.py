@@ -35,22 +35,8 @@ LOCAL, AUTO = "local", "auto"
 FETCH, SHARED = "fetch", "shared"
 RETRIES = 3
 """How often a cell is run again whose worker or node was lost."""
-EXCLUDED = (
-    ".git",
-    ".tox",
-    ".venv",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".pytest_cache",
-    ".hypothesis",
-    "__pycache__",
-    "/tests",
-    "/docs",
-    "/results/*",
-    "!/results/*.py",
-    "!/results/published",
-)
-"""What nodes do not need of the checkout, as in a .gitignore."""
+EXCLUDED = (".git", "/tests", "/docs", "/results/*", "!/results/*.py", "!/results/published")
+"""What nodes do not need of the checkout, beside what .gitignore has."""
 PASSED_ON = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -88,13 +74,11 @@ def cluster_of(request: Request) -> Cluster:
     """
     address, device, cache = request.ray, request.run_device, request.ray_cache
     cpus, gpus = request.num_cpus, request.num_gpus
-    if "://" in address:
-        raise SpecError(
-            f"--ray {address}: Ray's client protocol is not used; give the command on a node of the"
-            " cluster with --ray auto"
-        )
     if address not in (LOCAL, AUTO) and not re.fullmatch(r"[^:]+:[0-9]{1,5}", address, re.ASCII):
-        raise SpecError(f"--ray {address}: it is {LOCAL}, {AUTO}, or host:port of a cluster")
+        raise SpecError(
+            f"--ray {address}: it is {LOCAL}, {AUTO}, or host:port of a cluster that this machine"
+            " is a node of"
+        )
     if device.startswith("cuda:"):
         raise SpecError(f"--device {device}: Ray chooses the GPU of each cell; use --device cuda")
     if cache and cache not in (FETCH, SHARED):

@@ -24,8 +24,7 @@ import torch
 from rich.console import Console
 
 from benchmarks.commands.asked import table_names
-from benchmarks.running.devices import calibration
-from benchmarks.running.hours import SUITE
+from benchmarks.running.hours import SUITE, calibration
 from benchmarks.running.planning import cells_of, make_plans
 from benchmarks.running.speed import Speed, flops_per_sample, training_speed
 from benchmarks.tables import registry

@@ -21,7 +21,6 @@ from datasets import catalogue
 from federation.cache import StageCache
 from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
-from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
 from federation.inside.setup import HeldOut, Setup
 from federation.seeds import Seeds
@@ -82,9 +81,7 @@ class Simulation:
         return round(self.share * len(self.images)) * self.images.shape[1]
 
     def federation(
-        self,
-        execution: Execution = DEFAULT,
-        progress: Callable[[str, float], None] = lambda text, share: None,
+        self, progress: Callable[[str, float], None] = lambda text, share: None
     ) -> Federation:
         """The clients, each with a view of its samples."""
         plan = TrainingPlan(epochs=1, batch_size=self.batch_size, lr=LR, optimizer="sgd")
@@ -108,7 +105,6 @@ class Simulation:
                 seeds=SEEDS,
                 stages=StageCache(None),
                 progress=progress,
-                execution=execution,
             ),
             HeldOut(LabelledSet(images[:1], labels[:1], "")),
         )
@@ -126,7 +122,7 @@ class Simulation:
             images = self.normalise(unit_range(self.images[client, batch]))
             yield images, self.labels[client, batch]
 
-    def suite(self, execution: Execution = DEFAULT) -> Outcome:
+    def suite(self) -> Outcome:
         """This suite's FedAvg."""
         starts: list[float] = []
 
@@ -134,7 +130,7 @@ class Simulation:
             if text.startswith("round"):
                 starts.append(time.perf_counter())
 
-        federation = self.federation(execution, progress)
+        federation = self.federation(progress)
         fitted = FedAvg(rounds=self.rounds, participation=self.share).fit(federation)
         seconds = (time.perf_counter() - starts[1]) / (self.rounds - 1)
         return Outcome.of(dict(fitted.state), seconds)

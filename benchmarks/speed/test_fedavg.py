@@ -10,14 +10,7 @@ import torch
 
 from benchmarks.speed.pairs import compare
 from benchmarks.speed.rounds import Simulation, distance
-from federation.execution import DEFAULT, Execution
 from federation.training.inputs import Normalisation
-
-FAST = {
-    "bf16": Execution("bf16"),
-    "compiled": Execution(compile="default"),
-    "bf16, compiled": Execution("bf16", "default"),
-}
 
 
 def simulation_of(clients: int, samples: int, share: float, batch_size: int) -> Simulation:
@@ -27,13 +20,6 @@ def simulation_of(clients: int, samples: int, share: float, batch_size: int) -> 
     labels = torch.randint(0, 10, shape[:2], generator=generator)
     normalise = Normalisation((0.5,) * 3, (0.25,) * 3)
     return Simulation(images, labels, normalise, batch_size, rounds=2, share=share)
-
-
-def ways_of(simulation: Simulation, executions: dict[str, Execution]) -> dict:
-    ways = {"bare loop": lambda: simulation.bare().round_seconds}
-    for name, execution in executions.items():
-        ways[name] = lambda execution=execution: simulation.suite(execution).round_seconds
-    return ways
 
 
 @pytest.mark.parametrize(
@@ -46,12 +32,8 @@ def test_rounds(benchmark, clients, samples, share, batch_size):
     simulation = simulation_of(clients, samples, share, batch_size)
     ours, bare = simulation.suite().parameters, simulation.bare().parameters
     assert distance(ours, bare, simulation.initial().state_dict()) < 0.01
-    compare(benchmark, ways_of(simulation, {"suite": DEFAULT}), simulation.trained)
-
-
-def test_fast_settings(benchmark):
-    """With and without bf16 and compilation; the warm-up compiles, unless the cache on disk has it
-    already.
-    """
-    simulation = simulation_of(20, 128, 1.0, 64)
-    compare(benchmark, ways_of(simulation, {"suite": DEFAULT, **FAST}), simulation.trained)
+    ways = {
+        "bare loop": lambda: simulation.bare().round_seconds,
+        "suite": lambda: simulation.suite().round_seconds,
+    }
+    compare(benchmark, ways, simulation.trained)

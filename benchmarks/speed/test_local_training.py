@@ -2,16 +2,14 @@
 comes of it.
 
 A round trains one fresh network each way, from the same seed, and every round from another; so the
-accuracies are over as many seeds as there are rounds, and one for the warm-up. What a compiled
-network's first step costs, with nothing compiled before, is noted beside it: a run shorter than
-that gains nothing. FEDTABLES_SPEED_DEVICE names the device (default cpu).
+accuracies are over as many seeds as there are rounds, and one for the warm-up, which compiles.
+FEDTABLES_SPEED_DEVICE names the device (default cpu).
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import time
 
 import pandas as pd
 import pytest
@@ -108,21 +106,6 @@ def _suite(
     )
 
 
-def _first_step(execution: Execution, size: int) -> float:
-    """Seconds of a run of a single step, when nothing is compiled yet, in this process or on
-    disk.
-    """
-    _, sets, normalise = _data(size)
-    few = TrainingSet(
-        *(part[: PLAN.batch_size] for part in (sets["train"].images, sets["train"].targets))
-    )
-    torch._dynamo.reset()
-    with torch._inductor.config.patch(force_disable_caches=True):
-        started = time.perf_counter()
-        _suite(_network(size, 0), few, normalise, 0, execution)
-        return time.perf_counter() - started
-
-
 @pytest.mark.parametrize("size", [32, 16])
 def test_local_training(benchmark, size):
     label, sets, normalise = _data(size)
@@ -135,7 +118,6 @@ def test_local_training(benchmark, size):
         fits[name](model, sets["train"], normalise, len(models[name]))
         models[name].append(model)
 
-    first = {n: _first_step(how, size) for n, how in EXECUTIONS.items() if how.compile != "off"}
     ways = {name: functools.partial(way, name) for name in fits}
     comparison = compare(benchmark, ways, TRAIN * PLAN.epochs)
     test, task = sets["test"], Classification(10)
@@ -148,8 +130,7 @@ def test_local_training(benchmark, size):
                 for model in trained
             ]
         )
-        step = f"; first step {first[name]:.0f} s" if name in first else ""
         comparison.notes[name] = (
             f"accuracy {accuracies.mean():.3f} +- {accuracies.std():.3f} of {len(trained)} seeds on"
-            f" {label}{step}"
+            f" {label}"
         )

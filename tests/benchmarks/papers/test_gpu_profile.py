@@ -7,8 +7,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.reporting.cards import reduced
-from benchmarks.running.devices import GPUS
-from benchmarks.running.hours import shown
+from benchmarks.running.hours import GPUS, shown
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand

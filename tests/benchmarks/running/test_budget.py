@@ -51,13 +51,6 @@ def learning(first, each, name="m.rounds"):
     return lambda config: first + each * config.get(name, 0)
 
 
-def test_rounds_are_as_many_as_come_closest():
-    config = {BUDGET: 1_000, "m.rounds": 50}
-    assert within_budget(config, "m", learning(100, 90)) == {"m.rounds": 10}
-    assert within_budget({**config, BUDGET: 1_040}, "m", learning(100, 90)) == {"m.rounds": 10}
-    assert within_budget({**config, BUDGET: 1_060}, "m", learning(100, 90)) == {"m.rounds": 11}
-
-
 def test_rounds_that_draw_their_clients_are_counted_until_they_fit():
     # Odd rounds have clients with 100 samples, even ones with 20.
     def seen(config):
@@ -119,10 +112,3 @@ def test_rows_that_were_computed_learnt_from_as_many_samples_within_two_percent(
     }
     assert over
     assert {place: share for place, share in over.items() if abs(share) > 0.02} == {}
-
-
-def test_every_row_fits_into_the_budget_of_smoke():
-    only = {"distribution": "niid1"}
-    cells = expand(*registry.find_table("league/mnist"), Selection(only=only))
-    assert {cell.row for cell in cells} >= {"dlad", "fedmd", "fediod"}
-    assert make_plan(cells, Follower()).cells == len(cells)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.running import devices, hours
-from benchmarks.running.devices import GPUS, Device, calibration, find_gpus, this_machine
+from benchmarks.running import hours
+from benchmarks.running.hours import GPUS, Device, calibration, find_gpus, this_machine
 from benchmarks.running.plan import Plan
 from benchmarks.running.speed import Speed
 from benchmarks.tables.spec import SpecError
@@ -95,7 +95,7 @@ def test_this_machine_is_a_core_at_the_speed_of_the_network_of_most_work(monkeyp
         asked.append((load, device))
         return Speed(5.0, 1.0, 0)
 
-    monkeypatch.setattr(devices, "training_speed", speed)
+    monkeypatch.setattr(hours, "training_speed", speed)
     loads = {(TINY, True): 4, (TINY, False): 4, (OTHER, True): 6}
     found = this_machine(Plan(workloads=Counter(loads)))
     assert (found.title, found.speed, asked) == ("core", 5.0, [(TINY, "cpu")])

@@ -24,23 +24,6 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = ("--set", "local.epochs=3", "--set", "server.epochs=3")
 
-LARGE = """
-import os
-from dataclasses import dataclass
-import torch
-from federation.method import Method
-
-@dataclass(frozen=True)
-class Large(Method):
-    mark: str = ""
-
-    def fit(self, federation):
-        if not os.path.exists(self.mark):
-            open(self.mark, "w").close()
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return federation.networks.initial()
-"""
-
 
 class Nodes:
     """A head and a second node on this machine, with one processor each."""
@@ -191,16 +174,6 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, 
     told, _ = refused.communicate(timeout=60)
     assert refused.returncode == 2
     assert message in told
-
-
-def test_a_cell_without_memory_beside_others_is_run_alone_after_them(nodes):
-    plugin, mark = nodes.folder / "large.py", nodes.folder / "mark"
-    plugin.write_text(LARGE)
-    chosen = ("--only", "distribution=niid1,niid2", "--only", "row=large", "--methods", "+large")
-    setting = ("--set", f"large.mark={mark}", "--plugin", str(plugin))
-    told = finished(nodes.command("large", *chosen, *setting, "--ray", nodes.address))
-    assert "out of memory" in told
-    assert "run again alone" in told
 
 
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from benchmarks.running.devices import find_gpus
+from benchmarks.running.hours import find_gpus
 from benchmarks.running.speed import flops_per_sample
 from benchmarks.speed import cuda
 from benchmarks.speed.cuda import (
