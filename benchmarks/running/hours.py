@@ -9,17 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from benchmarks.running.plan import Plan
 from benchmarks.running.speed import Speed, training_speed
 from benchmarks.tables.spec import SpecError
 from federation.costs import Workload
 from results.names import near
-
-if TYPE_CHECKING:
-    from benchmarks.running.plan import Plan
 
 
 @dataclass(frozen=True)

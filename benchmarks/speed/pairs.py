@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-ROUNDS = int(os.environ.get("FEDTABLES_SPEED_ROUNDS", "5"))
+REPEATS = int(os.environ.get("FEDTABLES_SPEED_ROUNDS", "5"))
 """Rounds that are timed, after one that is not."""
 SPREAD = ["median", "min", "max"]
 
@@ -53,7 +53,7 @@ class Comparison:
             passed = time.perf_counter() - started
             self.seconds[name].append(passed if own is None else own)
 
-    def run(self, rounds: int = ROUNDS) -> None:
+    def run(self, rounds: int = REPEATS) -> None:
         """The warm-up and all rounds, for scripts; tests use `compare`."""
         self.warm_up()
         for _ in range(rounds):
@@ -89,7 +89,7 @@ def compare(benchmark: Any, ways: Mapping[str, Way], images: int = 0) -> Compari
     """
     comparison = Comparison(benchmark.name, dict(ways), images)
     comparison.warm_up()
-    benchmark.pedantic(comparison.run_round, rounds=ROUNDS)
+    benchmark.pedantic(comparison.run_round, rounds=REPEATS)
     benchmark.extra_info["comparison"] = comparison.to_json()
     FINISHED.append(comparison)
     return comparison

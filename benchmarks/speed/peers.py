@@ -32,9 +32,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks.speed.pairs import ROUNDS as REPEATS
-from benchmarks.speed.pairs import Comparison
-from benchmarks.speed.rounds import LR, NETWORK, Outcome, cifar10, distance
+from benchmarks.speed.pairs import REPEATS, Comparison
+from benchmarks.speed.rounds import LR, NETWORK, ROUNDS, Outcome, cifar10, distance
 from models.catalogue import build
 
 
@@ -99,8 +98,8 @@ def pfl(batch_size: int) -> Outcome:
     data = FederatedDataset(dataset, get_user_sampler("minimize_reuse", list(range(clients))))
     FederatedAveraging().run(
         NNAlgorithmParams(
-            central_num_iterations=simulation.rounds,
-            evaluation_frequency=simulation.rounds + 1,
+            central_num_iterations=ROUNDS,
+            evaluation_frequency=ROUNDS + 1,
             train_cohort_size=clients,
             val_cohort_size=None,
         ),
@@ -143,8 +142,8 @@ def flower(batch_size: int) -> Outcome:
             fraction_evaluate=0.0, min_train_nodes=clients, min_available_nodes=clients
         )
         config = ConfigRecord({"batch-size": batch_size})
-        start, rounds = ArrayRecord(simulation.initial().state_dict()), simulation.rounds
-        result = strategy.start(grid, start, num_rounds=rounds, train_config=config)
+        start = ArrayRecord(simulation.initial().state_dict())
+        result = strategy.start(grid, start, num_rounds=ROUNDS, train_config=config)
         weights.update(result.arrays.to_torch_state_dict())
 
     client = ClientApp()

@@ -31,7 +31,7 @@ from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from models.catalogue import build
 
-NETWORK, LR = "resnet8-narrow", 0.01
+NETWORK, LR, ROUNDS = "resnet8-narrow", 0.01, 3
 SEEDS = Seeds()
 State = dict[str, torch.Tensor]
 
@@ -71,8 +71,7 @@ class Simulation:
     """(clients, samples)."""
     normalise: Normalisation
     batch_size: int
-    rounds: int
-    share: float = 1.0
+    share: float
     """Of the clients, those that take part in a round."""
 
     @property
@@ -131,8 +130,8 @@ class Simulation:
                 starts.append(time.perf_counter())
 
         federation = self.federation(progress)
-        fitted = FedAvg(rounds=self.rounds, participation=self.share).fit(federation)
-        seconds = (time.perf_counter() - starts[1]) / (self.rounds - 1)
+        fitted = FedAvg(rounds=ROUNDS, participation=self.share).fit(federation)
+        seconds = (time.perf_counter() - starts[1]) / (ROUNDS - 1)
         return Outcome.of(dict(fitted.state), seconds)
 
     def bare(self, memory_format: torch.memory_format = torch.channels_last) -> Outcome:
@@ -141,7 +140,7 @@ class Simulation:
         model = self.initial().to(memory_format=memory_format)
         shared = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         starts = []
-        for number in range(1, self.rounds + 1):
+        for number in range(1, ROUNDS + 1):
             starts.append(time.perf_counter())
             states = []
             for client in streams.participants(number, self.share):
@@ -149,7 +148,7 @@ class Simulation:
                 self.train_client(model, client.index, number, memory_format)
                 states.append({name: entry.clone() for name, entry in model.state_dict().items()})
             shared = average_states(states, [1.0] * len(states))
-        seconds = (time.perf_counter() - starts[1]) / (self.rounds - 1)
+        seconds = (time.perf_counter() - starts[1]) / (ROUNDS - 1)
         return Outcome.of(shared, seconds)
 
     def train_client(
@@ -170,11 +169,13 @@ class Simulation:
 
 
 @functools.cache
-def cifar10(batch_size: int) -> tuple[str, Simulation]:
-    """Label of the data, and twenty clients with 128 images each; once in every process."""
+def cifar10(
+    batch_size: int, clients: int = 20, samples: int = 128, share: float = 1.0
+) -> tuple[str, Simulation]:
+    """Label of the data, and clients whose samples are drawn from it; once in every process."""
     resolved = catalogue.resolve("cifar10")
     split, source = catalogue.load(resolved.used)["train"], catalogue.source(resolved.used)
-    chosen = np.random.default_rng(0).choice(len(split.images), (20, 128), replace=False)
+    chosen = np.random.default_rng(0).choice(len(split.images), (clients, samples))
     images, labels = torch.from_numpy(split.images[chosen]), torch.from_numpy(split.labels[chosen])
     normalise = Normalisation(source.mean, source.std)
-    return resolved.label, Simulation(images, labels, normalise, batch_size, rounds=3)
+    return resolved.label, Simulation(images, labels, normalise, batch_size, share)

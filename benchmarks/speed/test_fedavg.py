@@ -1,25 +1,14 @@
 """FedAvg's round throughput in the suite against a bare PyTorch loop that takes the same steps.
 
-In fp32 both end with the same weights, which is checked first. Images are random.
+In fp32 both end with the same weights, which is checked first.
 """
 
 from __future__ import annotations
 
 import pytest
-import torch
 
 from benchmarks.speed.pairs import compare
-from benchmarks.speed.rounds import Simulation, distance
-from federation.training.inputs import Normalisation
-
-
-def simulation_of(clients: int, samples: int, share: float, batch_size: int) -> Simulation:
-    generator = torch.Generator().manual_seed(0)
-    shape = (clients, samples, 3, 32, 32)
-    images = torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
-    labels = torch.randint(0, 10, shape[:2], generator=generator)
-    normalise = Normalisation((0.5,) * 3, (0.25,) * 3)
-    return Simulation(images, labels, normalise, batch_size, rounds=2, share=share)
+from benchmarks.speed.rounds import cifar10, distance
 
 
 @pytest.mark.parametrize(
@@ -29,7 +18,7 @@ def simulation_of(clients: int, samples: int, share: float, batch_size: int) -> 
 )
 @pytest.mark.parametrize("batch_size", [16, 64])
 def test_rounds(benchmark, clients, samples, share, batch_size):
-    simulation = simulation_of(clients, samples, share, batch_size)
+    _, simulation = cifar10(batch_size, clients, samples, share)
     ours, bare = simulation.suite().parameters, simulation.bare().parameters
     assert distance(ours, bare, simulation.initial().state_dict()) < 0.01
     ways = {

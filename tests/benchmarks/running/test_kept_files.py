@@ -98,14 +98,6 @@ def test_no_selection_loses_a_row_a_column_or_a_seed(commands):
             assert lines <= after_lines
 
 
-def test_another_seed_joins_those_that_are_there(tmp_path):
-    for seeds in ((0,), (1,), (0,)):
-        command(tmp_path, Selection(seeds=seeds, only={"dataset": "mnist"}))
-    assert {seed for *_, seed in held(tmp_path)[0]} == {0, 1}
-    [path] = tmp_path.rglob("table2.csv")
-    assert set(read_csv(path)["n"]) == {"2"}
-
-
 def test_what_would_be_lost_is_named_before_anything_runs_and_may_be_lost_by_asking(tmp_path):
     mnist = Selection(only={"dataset": "mnist"})
     command(tmp_path, mnist)
