@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry, sweep
 from benchmarks.tables.selection import listed
 from benchmarks.tables.spec import usual_device, usual_execution
@@ -51,7 +51,7 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
         ("--stacked", str(execution.stacked), str(compared.stacked)),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
         *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
-        *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.kept.left),
+        *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),
     )
     for option, value, unsaid in chosen:
         words += [option, value] if value != unsaid else []
@@ -68,7 +68,7 @@ def _only(
     """The values of rows and of the columns' keys that there are records of, where that is not
     all but those that are dropped; in one text where that means them.
     """
-    cells = [cell for cell in run.kept.cells if not {cell.row, cell.method} & {*dropped}]
+    cells = [cell for cell in run.every_cell if not {cell.row, cell.method} & {*dropped}]
     there, whole = (
         [{**parse_column(one.column), "row": one.row} for one in several]
         for several in (records, cells)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.reporting.writing import Written
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import matches, wanted_values
 from reports.kinds.kind import find_kind

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.running.kept import Kept
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.derived import as_printed
 from benchmarks.tables.spec import Paper, Table
@@ -92,7 +91,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
         if table.key not in run.others:
             name = f"{run.paper.key}/{table.key}"
             files = TableFiles(folder, plain.profile, name, plain.variant)
-            run.others[table.key] = Kept.of(run.paper, table, plain, files).finished()
+            run.others[table.key] = TableRun(run.paper, table, plain, [], files).finished()
         return run.others[table.key]
 
     return judge_records(run.paper, run.table, plain.profile, records, finished)

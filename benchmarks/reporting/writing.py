@@ -13,7 +13,8 @@ from benchmarks.reporting import cards
 from benchmarks.reporting.command import command_of
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.verdicts import judge_claims
-from benchmarks.running.runner import TableRun, several
+from benchmarks.running.runner import several
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.derived import with_derived
 from reports.kinds.kind import draw_table, find_kind, module_of
@@ -76,7 +77,7 @@ def _sheet_of(run: TableRun, made: ShownTable, records: Sequence[Record]) -> She
         ),
         *(
             f"{row.title}: as an earlier command left it, for its plug-in was not given"
-            for row in run.kept.left
+            for row in run.left
         ),
     ]
     card = cards.markdown(run.paper, run.table, run.selection, methods_of(run, records))
@@ -97,9 +98,9 @@ def write_numbers(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
     """Write the table's CSV and the records beside it; returns their lines and the records. Raises
     ResultsError if the files would lose cells, which those that were not run in time may be.
     """
-    run.read_kept()
+    run.read_files()
     records = run.all_records()
-    if lost := run.kept.lost(records):
+    if lost := run.lost(records):
         raise ResultsError(
             f"{run.files.path('csv')} is left as it was, with {several(lost)}: what was run is"
             " kept, and the same command goes on from there"

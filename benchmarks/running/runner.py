@@ -5,21 +5,19 @@ written.
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.running.deadline import NEVER, Deadline
-from benchmarks.running.kept import Kept
 from benchmarks.running.machine import git_commit
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import TESTED_ON, Paper, Row, Table
+from benchmarks.tables.spec import TESTED_ON, Paper, Table
 from results import published
 from results.files import ResultsError, cache_home, check_writable
 from results.record import OK, Record
@@ -33,55 +31,6 @@ if TYPE_CHECKING:
 Log = Callable[[str, str, int, float], None]
 """Takes what a cell shows while it runs: the cell as text, a series (`loss/client 1`), the step and
 the value (`federation.watching`)."""
-
-
-@dataclass
-class TableRun:
-    """One table of a command: its cells, and the records as they come in."""
-
-    paper: Paper
-    table: Table
-    selection: Selection
-    cells: list[Cell]
-    files: TableFiles
-    records: dict[str, Record] = field(default_factory=dict)
-    """By cell key."""
-    broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By row of a plug-in, what promises of a method it breaks."""
-    before: frozenset[str] | None = None
-    """The cells that the table's files had when the command began; None if nobody has looked."""
-    others: dict[str, list[Record]] = field(default_factory=dict)
-    """By table, the finished records that this command has read for claims on several tables. Runs
-    of one command share it."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.paper.key}/{self.table.key}"
-
-    @functools.cached_property
-    def kept(self) -> Kept:
-        """What earlier commands have left in the table's files, as of the last reading."""
-        return self.read_kept()
-
-    def read_kept(self) -> Kept:
-        """Read the files anew: another command may have written them."""
-        self.kept = Kept.of(self.paper, self.table, self.selection, self.files)
-        return self.kept
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows that the table's files may have."""
-        return self.kept.rows
-
-    def all_records(self) -> list[Record]:
-        """Records of this command, and of earlier ones into the same folder, in print order.
-
-        So a table can be filled column by column with `--only`, and seed by seed.
-        """
-        merged = {**{r.cell: r for r in self.kept.finished(self.before)}, **self.records}
-        order = {cell.key: n for n, cell in enumerate(self.kept.cells)}
-        judged = [replace(r, contract=self.broken.get(r.row, r.contract)) for r in merged.values()]
-        return sorted(judged, key=lambda record: order.get(record.cell, len(order)))
 
 
 def prepare(
@@ -100,7 +49,7 @@ def prepare(
         runs.append(TableRun(paper, table, selection, cells, files, others=others))
     for run in runs:
         run.files.check_writable()
-        run.before = frozenset(run.kept.listed)
+        run.before = frozenset(run.listed)
         check_kept(run)
     # Damaged records and printed numbers are told before hours of work, those of tables that claims
     # look at too.
@@ -121,7 +70,7 @@ def prepare(
 
 def check_kept(run: TableRun) -> None:
     """Raise ResultsError if the table's files would lose what they have."""
-    lost = run.kept.lost([*run.kept.finished(), *run.cells])
+    lost = run.lost([*run.finished(), *run.cells])
     if lost:
         raise ResultsError(
             f"{run.files.path('csv')} would lose {several(lost)}, which this command neither"

@@ -20,7 +20,7 @@ from benchmarks.measures import segmentations
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import write_table
 from benchmarks.running.events import record_of
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection

@@ -14,7 +14,7 @@ from benchmarks.reporting.layout import _scaled
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.reporting.writing import write_table
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables.selection import Selection
 from results.published import claims, parse_column, published_table
 from results.record import Measurement, Record

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.running.events import record_of
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.derived import as_printed
 from benchmarks.tables.expansion import expand

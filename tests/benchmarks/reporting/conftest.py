@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, Row, Table
 from results.published import parse_column, published_table

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.reporting.command import command_of
 from benchmarks.running.events import record_of
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection

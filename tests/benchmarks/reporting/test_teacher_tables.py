@@ -10,7 +10,7 @@ from rich.console import Console
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import write_table
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, Row, Table

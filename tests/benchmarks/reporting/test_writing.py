@@ -17,8 +17,7 @@ from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import draw, made_table, write_table
 from benchmarks.running.events import record_of
-from benchmarks.running.kept import Kept
-from benchmarks.running.runner import TableRun
+from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
@@ -198,4 +197,4 @@ def test_an_earlier_released_table_in_the_folder_does_not_break_the_claims_of_an
     paper, table6 = registry.find_table("fediod/table6")
     files = TableFiles(tmp_path, "smoke", "fediod/table6", "released")
     files.write_records([record("gan=avg", ())])
-    assert Kept.of(paper, table6, Selection(protocol="released"), files).finished() == []
+    assert TableRun(paper, table6, Selection(protocol="released"), [], files).finished() == []

@@ -143,7 +143,7 @@ def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_gi
     assert held(folder) == before
     lines = read_csv(next(folder.rglob("table2.csv")))
     assert set(lines["contract"][lines["row"] == "my-own"]) == {"it forgets"}
-    assert [row.key for row in run.kept.left] == ["my-own"]
+    assert [row.key for row in run.left] == ["my-own"]
     again = layout_of(run, run.all_records())
     assert (again.rows["my-own"], again.notes) == (first.rows["my-own"], first.notes)
     assert first.rows["my-own"] == "My own ✗"

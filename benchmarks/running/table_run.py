@@ -1,10 +1,10 @@
-"""What the files of a table hold from earlier commands: read once, and expanded once."""
+"""One table of a command: its cells, their records, and what earlier commands left in its files."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
@@ -15,22 +15,50 @@ from results.record import OK, Record
 from results.store import CellCache, TableFiles
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What earlier commands have left in a table's files, as it was when they were read."""
+@dataclass
+class TableRun:
+    """One table of a command: its cells, and the records as they come in."""
 
     paper: Paper
     table: Table
     selection: Selection
-    """Of the command that reads."""
+    cells: list[Cell]
     files: TableFiles
-    listed: Mapping[str, Record]
-    """By cell."""
+    records: dict[str, Record] = field(default_factory=dict)
+    """By cell key."""
+    broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By row of a plug-in, what promises of a method it breaks."""
+    before: frozenset[str] | None = None
+    """The cells that the table's files had when the command began; None if nobody has looked."""
+    others: dict[str, list[Record]] = field(default_factory=dict)
+    """By table, the finished records that this command has read for claims on several tables. Runs
+    of one command share it."""
 
-    @classmethod
-    def of(cls, paper: Paper, table: Table, selection: Selection, files: TableFiles) -> Kept:
-        """Read the files. Raises ResultsError if they are damaged."""
-        return cls(paper, table, selection, files, files.listed_cells())
+    @property
+    def name(self) -> str:
+        return f"{self.paper.key}/{self.table.key}"
+
+    def read_files(self) -> None:
+        """Read the files anew: another command may have written them."""
+        for name in ("listed", "whole", "every_cell", "left"):
+            vars(self).pop(name, None)
+
+    def all_records(self) -> list[Record]:
+        """Records of this command, and of earlier ones into the same folder, in print order.
+
+        So a table can be filled column by column with `--only`, and seed by seed.
+        """
+        merged = {**{r.cell: r for r in self.finished()}, **self.records}
+        order = {cell.key: n for n, cell in enumerate(self.every_cell)}
+        judged = [replace(r, contract=self.broken.get(r.row, r.contract)) for r in merged.values()]
+        return sorted(judged, key=lambda record: order.get(record.cell, len(order)))
+
+    @functools.cached_property
+    def listed(self) -> Mapping[str, Record]:
+        """What the files have, by cell, as of the last reading. Raises ResultsError if they are
+        damaged.
+        """
+        return self.files.listed_cells()
 
     @functools.cached_property
     def whole(self) -> Selection:
@@ -54,7 +82,7 @@ class Kept:
         )
 
     @functools.cached_property
-    def cells(self) -> tuple[Cell, ...]:
+    def every_cell(self) -> tuple[Cell, ...]:
         """The cells of `whole`."""
         return tuple(expand(self.paper, self.table, self.whole, skip_unusable=True))
 
@@ -75,12 +103,12 @@ class Kept:
         """The rows that the files may have: the table's with `--methods` applied, and `left`."""
         return (*table_rows(self.table, self.whole), *self.left)
 
-    def finished(self, before: Container[str] | None = None) -> list[Record]:
+    def finished(self) -> list[Record]:
         """Records of the listed cells: from the cache, if the present code stands by them, or
         failed. Those of plug-ins that are not given are as they were left.
 
-        If `before` are the cells that the files had when the command began, others that are there
-        now are what another command has left meanwhile: they need not be in this one's cache.
+        Cells that are there now and were not `before` are what another command has left meanwhile:
+        they need not be in this one's cache.
         """
         if not self.listed or (self.selection.protocol == "released" and not self.table.released):
             return []
@@ -88,12 +116,15 @@ class Kept:
 
         def kept(old: Record, code: str) -> Record | None:
             record, _ = cache.get(old.cell, code)
-            meanwhile = before is not None and old.cell not in before and old.code == code
+            earlier = self.before is None or old.cell in self.before
+            meanwhile = not earlier and old.code == code
             # A failure has no number to doubt, and must not vanish.
             return old if record is None and (meanwhile or old.status != OK) else record
 
         records = [
-            kept(self.listed[cell.key], cell.code) for cell in self.cells if cell.key in self.listed
+            kept(self.listed[cell.key], cell.code)
+            for cell in self.every_cell
+            if cell.key in self.listed
         ]
         left = {row.key for row in self.left}
         for old in self.listed.values():
