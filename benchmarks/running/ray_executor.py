@@ -175,12 +175,10 @@ def _check_resources(ray: Any, cluster: Cluster) -> None:
     if not any(
         node.get("CPU", 0) >= cluster.cpus and node.get("GPU", 0) >= cluster.gpus for node in nodes
     ):
-        there = "; ".join(
-            f"{node.get('CPU', 0):g} processors and {node.get('GPU', 0):g} GPUs" for node in nodes
-        )
         wanted = f"{cluster.cpus:g} processors and {cluster.gpus:g} GPUs"
         raise SpecError(
-            f"--ray {cluster.address}: a cell takes {wanted}, and no node has them: {there}"
+            f"--ray {cluster.address}: a cell takes {wanted}, and no node has them; `ray status`"
+            " tells what there is"
         )
 
 
