@@ -73,22 +73,23 @@ def lacks_memory(record: Record) -> bool:
 
 def record_of(cell: Cell, **more: Any) -> Record:
     """A cell's record, with what is known before it runs, and `more` of what it left."""
-    return Record(
-        table=cell.table,
-        row=cell.row,
-        column=cell.column,
-        seed=cell.seed,
-        profile=cell.profile,
-        protocol=cell.protocol,
-        cell=cell.key,
-        code=cell.code,
-        config=dict(cell.config),
-        data=asdict(cell.data),
-        public=asdict(cell.public) if cell.public is not None else {},
-        private=asdict(cell.private) if cell.private is not None else {},
-        others=tuple(asdict(other) for other in cell.others),
-        **{"seeds": {}, **more},
-    )
+    known: dict[str, Any] = {
+        "table": cell.table,
+        "row": cell.row,
+        "column": cell.column,
+        "seed": cell.seed,
+        "seeds": {},
+        "profile": cell.profile,
+        "protocol": cell.protocol,
+        "cell": cell.key,
+        "code": cell.code,
+        "config": dict(cell.config),
+        "data": asdict(cell.data),
+        "public": asdict(cell.public) if cell.public is not None else {},
+        "private": asdict(cell.private) if cell.private is not None else {},
+        "others": tuple(asdict(other) for other in cell.others),
+    }
+    return Record(**{**known, **more})
 
 
 def failed(cell: Cell, reason: str) -> Record:

@@ -230,7 +230,7 @@ def test_a_node_like_the_commands_refuses_nothing(cell):
     [
         ({}, "", {"torch": "1.0"}, "has torch .* instead of 1.0"),
         ({}, "0" * 64, {}, "a plug-in file must be the same"),
-        ({"plugins": ("nowhere.py",)}, "", {}, "cannot run it: --plugin"),
+        ({"plugins": ("nowhere.py",)}, "0" * 64, {}, "cannot run it: --plugin"),
         ({"public": {"digest": "0" * 64}}, "", {}, "is not the one that the command was given for"),
         ({"data": {"used": "mnist"}}, "", {}, "has other data: mnist|cannot run it: MNIST"),
     ],
@@ -238,9 +238,9 @@ def test_a_node_like_the_commands_refuses_nothing(cell):
 )
 def test_a_node_that_would_compute_another_cell_refuses(cell, changes, code, packages, message):
     """With other packages, another plug-in or none, other data or none."""
-    changed = {
+    other = {
         name: replace(cell.data, **value) if isinstance(value, dict) else value
         for name, value in changes.items()
     }
-    wanted = code or cell.code
-    assert re.search(message, refusal(replace(cell, **changed), wanted, packages))
+    changed = replace(cell, **other)
+    assert re.search(message, refusal(changed, code or changed.code, packages))

@@ -32,7 +32,6 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
         ("local.epochs=0", "epochs and batch_size must be at least 1"),
         ("local.optimizer=[/red]", r"unknown optimizer '\[/red\]'"),
         ("network.resnet=nosuch", "network.resnet"),
-        ("partition.kind=dirichlet", "cannot be 'dirichlet'; did you mean dirichlet-feddf"),
         ("data.image_size=0", "data.image_size is a number from 1"),
         ("data.image_size=2", "cnn-small takes sides from 4 pixels, not 2 x 2"),
         ("data.image_size=100000", "data.image_size is a number from 1, at most 4096"),
