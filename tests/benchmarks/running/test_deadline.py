@@ -18,11 +18,6 @@ def test_what_is_left_is_counted_down_to_the_end():
         Deadline(time.monotonic()).left()
 
 
-def test_no_wait_is_longer_than_an_hour():
-    """`poll` takes no more than 24 days."""
-    assert Deadline.after(60 * 24 * 30).left() == 3600
-
-
 def test_no_minutes_are_no_limit():
     assert Deadline.after(0) == NEVER
     assert NEVER.left() is None

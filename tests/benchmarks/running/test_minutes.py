@@ -103,7 +103,6 @@ def test_what_no_plan_counts_is_known_by_a_record_alone(cells, tmp_path, monkeyp
     [
         {"data": {"used": "another"}},
         {"config": {"local.epochs": 999}},
-        {"status": "failed"},
         {"machine": {"device": "cpu", "threads": 2, "kernels": HERE}},
         {"machine": {"device": "cpu", "threads": 1, "kernels": HERE, "precision": "bf16"}},
         {"machine": {"device": "cpu", "threads": 1, "kernels": "of a machine nobody measured"}},
