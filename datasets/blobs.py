@@ -8,7 +8,6 @@ every machine draws the same.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -233,13 +232,9 @@ FAR = 10.0
 
 def _borders(surfaces: np.ndarray) -> np.ndarray:
     """Whether a pixel of (n, side, side) has another surface on its left, right, above or below."""
-    borders = np.zeros(surfaces.shape, bool)
-    across, down = (np.diff(surfaces, axis=axis) != 0 for axis in (2, 1))
-    borders[:, :, 1:] |= across
-    borders[:, :, :-1] |= across
-    borders[:, 1:] |= down
-    borders[:, :-1] |= down
-    return borders
+    across = np.pad(np.diff(surfaces, axis=2) != 0, ((0, 0), (0, 0), (1, 1)))
+    down = np.pad(np.diff(surfaces, axis=1) != 0, ((0, 0), (1, 1), (0, 0)))
+    return across[:, :, 1:] | across[:, :, :-1] | down[:, 1:] | down[:, :-1]
 
 
 def _steps(grey: np.ndarray) -> np.ndarray:
@@ -248,21 +243,12 @@ def _steps(grey: np.ndarray) -> np.ndarray:
     return 2 * np.sqrt(down**2 + across**2)
 
 
-@dataclass
-class _Canvas:
-    """Scenes while they are drawn, from what is far to what is near."""
-
-    surface: np.ndarray
-    """Number of what each pixel shows, (n, side, side): 0 wall, 1 floor, then blobs."""
-    segments: np.ndarray
-    metres: np.ndarray
-    normals: np.ndarray
-    """x right, y up, z to the camera, (n, 3, side, side)."""
-    colour: np.ndarray
-    keypoints: np.ndarray
+Canvas = dict[str, np.ndarray]
+"""Scenes while they are drawn, from what is far to what is near. `surface` is the number of what
+each pixel shows, (n, side, side): 0 wall, 1 floor, then blobs; `normals` are (n, 3, side, side)."""
 
 
-def _room(count: int, side: int, rng: np.random.Generator) -> _Canvas:
+def _room(count: int, side: int, rng: np.random.Generator) -> Canvas:
     """Walls over a floor that comes nearer from the horizon down."""
     rows = np.arange(side)[None, :, None]
     horizon = rng.uniform(0.4, 0.7, (count, 1, 1)) * side
@@ -271,21 +257,21 @@ def _room(count: int, side: int, rng: np.random.Generator) -> _Canvas:
     near = np.where(floor, (rows - horizon) / (side - horizon), 0)
     zeros = np.zeros(floor.shape)
     light, dark = (rng.uniform(*tone, (count, 3, 1, 1)) for tone in ((0.55, 0.85), (0.15, 0.4)))
-    return _Canvas(
-        surface=floor.astype(np.int64),
-        segments=floor.astype(np.uint8),
-        metres=wall - near * (wall - 2),
-        normals=np.stack([zeros, floor * 1.0, ~floor * 1.0], axis=1),
-        colour=np.where(floor[:, None], dark, light),
-        keypoints=zeros,
-    )
+    return {
+        "surface": floor.astype(np.int64),
+        "segments": floor.astype(np.uint8),
+        "metres": wall - near * (wall - 2),
+        "normals": np.stack([zeros, floor * 1.0, ~floor * 1.0], axis=1),
+        "colour": np.where(floor[:, None], dark, light),
+        "keypoints": zeros,
+    }
 
 
-def _add(canvas: _Canvas, number: int, kinds: np.ndarray, rng: np.random.Generator) -> None:
+def _add(canvas: Canvas, number: int, kinds: np.ndarray, rng: np.random.Generator) -> None:
     """Draw a blob of these kinds (n,), half an ellipsoid seen from the front; number 0 is the
     nearest and is in every scene.
     """
-    count, sides = len(canvas.surface), canvas.surface.shape[1:]
+    count, sides = len(canvas["surface"]), canvas["surface"].shape[1:]
     there = (rng.random(count) < (0.6 if number else 1.0))[:, None, None]
     centres = rng.uniform(-0.7, 0.7, (count, 2))
     axes = np.array(FORMS)[kinds] * rng.uniform(0.85, 1.15, (count, 1))
@@ -296,14 +282,16 @@ def _add(canvas: _Canvas, number: int, kinds: np.ndarray, rng: np.random.Generat
     hue = (kinds + rng.uniform(-0.3, 0.3, count)) / len(KINDS)
     colour = rgb(hue % 1, rng.uniform(0.5, 1, count), rng.uniform(0.6, 1, count))
     away = (2.5 + 0.8 * number + rng.uniform(0, 0.7, count))[:, None, None]
-    canvas.surface[own] = 2 + number
-    canvas.segments = np.where(own, 2 + kinds[:, None, None], canvas.segments).astype(np.uint8)
-    canvas.metres = np.where(own, away - 0.6 * height, canvas.metres)
+    canvas["surface"][own] = 2 + number
+    canvas["segments"] = np.where(own, 2 + kinds[:, None, None], canvas["segments"]).astype(
+        np.uint8
+    )
+    canvas["metres"] = np.where(own, away - 0.6 * height, canvas["metres"])
     facing = np.stack(np.broadcast_arrays(across, -down, height), axis=1)
-    canvas.normals = np.where(own[:, None], facing, canvas.normals)
-    canvas.colour = np.where(own[:, None], colour[:, :, None, None], canvas.colour)
+    canvas["normals"] = np.where(own[:, None], facing, canvas["normals"])
+    canvas["colour"] = np.where(own[:, None], colour[:, :, None, None], canvas["colour"])
     middle = inside(sides, centres, np.full((count, 2), 6 / sides[0])).clip(0) * there
-    canvas.keypoints = np.maximum(np.where(own, 0, canvas.keypoints), middle)
+    canvas["keypoints"] = np.maximum(np.where(own, 0, canvas["keypoints"]), middle)
 
 
 def scenes(labels: np.ndarray, side: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -313,14 +301,14 @@ def scenes(labels: np.ndarray, side: int, rng: np.random.Generator) -> dict[str,
     canvas = _room(len(labels), side, rng)
     for number in reversed(range(MOST)):
         _add(canvas, number, rng.integers(len(KINDS), size=len(labels)) if number else labels, rng)
-    lit = (canvas.normals * np.array([0.36, 0.48, 0.8])[:, None, None]).sum(axis=1).clip(0)
-    clean = canvas.colour * (0.5 + 0.5 * lit)[:, None]
+    lit = (canvas["normals"] * np.array([0.36, 0.48, 0.8])[:, None, None]).sum(axis=1).clip(0)
+    clean = canvas["colour"] * (0.5 + 0.5 * lit)[:, None]
     return {
         "image": as_bytes(clean + 0.03 * noise(clean.shape, rng)),
-        "depth_euclidean": as_bytes(canvas.metres[:, None] / FAR),
-        "normal": as_bytes((canvas.normals + 1) / 2),
-        "edge_occlusion": as_bytes(_borders(canvas.surface)[:, None] * 1.0),
+        "depth_euclidean": as_bytes(canvas["metres"][:, None] / FAR),
+        "normal": as_bytes((canvas["normals"] + 1) / 2),
+        "edge_occlusion": as_bytes(_borders(canvas["surface"])[:, None] * 1.0),
         "edge_texture": as_bytes(_steps(clean.mean(axis=1))[:, None]),
-        "keypoints2d": as_bytes(canvas.keypoints[:, None]),
-        "segment_semantic": canvas.segments,
+        "keypoints2d": as_bytes(canvas["keypoints"][:, None]),
+        "segment_semantic": canvas["segments"],
     }

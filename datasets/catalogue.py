@@ -14,7 +14,7 @@ from pathlib import Path
 
 import datasets.sources
 from datasets.access import AccessError, refuse
-from datasets.annotations import AnnotatedSource, check_annotations
+from datasets.checks import check_splits
 from datasets.digests import data_digest, noted_digest, verified
 from datasets.npz import check_npz
 from datasets.source import (
@@ -25,7 +25,6 @@ from datasets.source import (
     DataError,
     DataSource,
     Split,
-    check_groups,
 )
 from results.files import RefusedError, data_home
 from results.names import near
@@ -113,36 +112,39 @@ def _files(entry: DataSource, home: Path) -> list[Path]:
     """The files of a source. Raises DataError, whatever its reader stumbles over."""
     try:
         return entry.files(home)
-    except RefusedError:
-        raise
+    except RefusedError as error:
+        raise _advised(entry, str(error)) from error
     except Exception as error:
-        raise DataError(
-            f"the files of {entry.title} under {home} cannot be found: {_told(error)}."
-            f" {entry.how_to_get}"
+        raise _advised(
+            entry, f"the files of {entry.title} under {home} cannot be found: {_told(error)}."
         ) from error
+
+
+def _advised(entry: DataSource, why: str) -> DataError:
+    """The error of a set that cannot be used: why, and how to get it."""
+    stop = "" if why.endswith(".") else "."
+    return DataError(why if entry.how_to_get in why else f"{why}{stop} {entry.how_to_get}")
 
 
 @contextmanager
 def _naming(entry: DataSource, home: Path) -> Iterator[None]:
-    """Inside, every error is a DataError that names a file: a file may be damaged in a way that its
-    decoder has no name for.
+    """Inside, every error is a DataError that names a file and says how to get the set: a file may
+    be damaged in a way that its decoder has no name for.
     """
     try:
         yield
     except AccessError:
         raise
     except Exception as error:
-        if isinstance(error, RefusedError) and str(home) in str(error):
-            raise
-        files = [str(path) for path in _files(entry, home)]
-        where = files[0] if files else entry.title
-        if files[1:]:
-            where = f"{os.path.commonpath(files)} ({len(files):,} files)"
-        if isinstance(error, RefusedError):
-            raise DataError(f"{where}: {error}") from error
-        raise DataError(
-            f"{where} cannot be read: {_told(error)}. Get it again. {entry.how_to_get}"
-        ) from error
+        refused = isinstance(error, RefusedError)
+        why = str(error) if refused else f"{_told(error)}. Get it again."
+        if not refused or str(home) not in why:
+            files = [str(path) for path in _files(entry, home)]
+            where = files[0] if files else entry.title
+            if files[1:]:
+                where = f"{os.path.commonpath(files)} ({len(files):,} files)"
+            why = f"{where}: {why}" if refused else f"{where} cannot be read: {why}"
+        raise _advised(entry, why) from error
 
 
 def state(name: str, home: Path | None = None) -> str:
@@ -182,9 +184,10 @@ def check(name: str, home: Path | None = None) -> None:
     entry = source(name)
     for path in _files(entry, home or data_home()):
         if not path.is_file():
-            raise DataError(f"{path} is no file, or a link to nothing. {entry.how_to_get}")
+            raise _advised(entry, f"{path} is no file, or a link to nothing.")
         if path.suffix.lower() == ".npz":
-            check_npz(path, {}, entry.how_to_get)
+            with _naming(entry, path.parent):
+                check_npz(path, {})
 
 
 def _whole(entry: DataSource) -> str:
@@ -280,37 +283,8 @@ def _load(name: str, home: Path | None) -> Mapping[str, Split]:
         raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
     with _naming(entry, home):
         splits = entry.load(home)
-        _check(entry, splits)
+        check_splits(entry, splits)
     return splits
-
-
-def _check(entry: DataSource, splits: Mapping[str, Split]) -> None:
-    """Raise DataError unless the splits are as the source says."""
-    missing = [split for split in entry.sizes if split not in splits]
-    if missing:
-        raise DataError(f"{entry.title}: its reader gives no split {missing[0]!r}")
-    check_groups(entry.title, splits)
-    for split, size in entry.sizes.items():
-        samples = splits[split]
-        if isinstance(entry, AnnotatedSource) and (entry.up_to or entry.about):
-            size = len(samples) if entry.about else min(size, len(samples))
-        if (
-            samples.images.shape != (size, *entry.shape)
-            or not 0 <= samples.labels.min() <= samples.labels.max() < entry.classes
-        ):
-            raise DataError(
-                f"{entry.title}: images {samples.images.shape}, labels {samples.labels.min()} to"
-                f" {samples.labels.max()} in split {split!r}, expected {(size, *entry.shape)} with"
-                f" {entry.classes} classes. The files are not the official ones."
-                f" {entry.how_to_get}"
-            )
-        if samples.images.dtype != entry.dtype:
-            raise DataError(
-                f"{entry.title}: samples are {samples.images.dtype} in split {split!r}, expected"
-                f" {entry.dtype}. {entry.how_to_get}"
-            )
-        if isinstance(entry, AnnotatedSource):
-            check_annotations(entry, samples)
 
 
 load.cache_clear = _load.cache_clear  # type: ignore[attr-defined]

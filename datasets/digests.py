@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import AnnotatedSource, AnnotatedSplit
 from datasets.source import DataSource, Split
 from results.files import (
     ResultsError,
@@ -41,15 +40,13 @@ def splits_digest(entry: DataSource, splits: Mapping[str, Split]) -> str:
     content = hashlib.sha256()
     for name, split in sorted(splits.items()):
         arrays = {"images": split.images, "labels": split.labels}
-        if isinstance(split, AnnotatedSplit):
-            arrays |= {f"annotation {key}": array for key, array in split.annotations.items()}
+        arrays |= {f"annotation {key}": array for key, array in split.annotations.items()}
         arrays |= {} if split.groups is None else {"groups": split.groups}
         for what, array in sorted(arrays.items()):
             stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
             content.update(f"{name} {what} {stored.dtype.str} {stored.shape}\n".encode())
             content.update(stored.tobytes() if stored.ndim == 0 else stored.data)
-    annotations = entry.annotations if isinstance(entry, AnnotatedSource) else {}
-    meanings = [[key, a.kind, a.size, a.names] for key, a in sorted(annotations.items())]
+    meanings = [[key, a.kind, a.size, a.names] for key, a in sorted(entry.annotations.items())]
     return digest([content.hexdigest(), meanings])
 
 

@@ -10,11 +10,9 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from results.files import DataError, write_atomic
 
-SCHEME = "https://"
 SECONDS = 60
 """Without a byte, after which a server counts as gone."""
 RETRIES = 2
@@ -31,25 +29,13 @@ class Download:
     """Of a tar archive, what is kept, by path."""
 
 
-def _check_scheme(url: str) -> None:
-    if not url.startswith(SCHEME):
-        raise OSError(f"{url} is no address of {SCHEME}, and nothing else is opened")
-
-
-def _check_redirect(response: Any, **_: object) -> None:
-    """Raise OSError for an answer that sends on to an address without https."""
-    if response.is_redirect and not response.headers["Location"].startswith("/"):
-        _check_scheme(response.headers["Location"])
-
-
 def fetch(download: Download, path: Path) -> None:
-    """Write what the address gives to `path`. Raises OSError if it gives nothing, is not https, or
-    answers otherwise than HTTP says; DataError if the content is another than is known.
+    """Write what the address gives to `path`. Raises OSError if it gives nothing, or answers
+    otherwise than HTTP says; DataError if the content is another than is known.
     """
     import pooch  # takes long, and listing data sets needs none
     import requests
 
-    _check_scheme(download.url)
     files = pooch.create(
         path.parent,
         base_url="",
@@ -60,7 +46,6 @@ def fetch(download: Download, path: Path) -> None:
     downloader = pooch.HTTPDownloader(
         timeout=SECONDS,
         progressbar=sys.stderr.isatty(),
-        hooks={"response": _check_redirect},
         headers={"Accept-Encoding": "identity"},  # else a gzip may come unpacked
     )
     try:

@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from datasets.folders import reading
 from datasets.pictures import converted, opened
-from datasets.source import DataError
 
 FULL = 512
 """Pixels of the long side (config/example.json of the reference)."""
@@ -103,29 +102,10 @@ def to_bytes(values: np.ndarray, most: int) -> np.ndarray:
     return np.rint(values * (255 / most)).astype(np.uint8)
 
 
-def _check_decoder(path: Path, packing: Any) -> None:
-    """Raise DataError if no installed package unpacks a file's pixels; `packing` is pydicom's UID
-    of how they are packed.
-    """
-    from pydicom.pixels import get_decoder
-
-    if packing.is_compressed and not get_decoder(packing).is_available:
-        raise DataError(
-            f"{path} is packed as {packing.name}; reading it needs another package: python -m pip"
-            " install 'pylibjpeg[all]'"
-        )
-
-
 def _read_dicom(path: Path) -> np.ndarray:
-    try:
-        import pydicom
-    except ImportError:
-        raise DataError(
-            f"{path} is a DICOM file; reading it needs pydicom: python -m pip install"
-            " 'pydicom>=3.0'"
-        ) from None
+    import pydicom  # which who reads no DICOM files need not have
+
     data = pydicom.dcmread(path)
-    _check_decoder(path, data.file_meta.TransferSyntaxUID)
     colours, bits = data.PhotometricInterpretation, data.BitsStored
     if colours not in ("MONOCHROME1", "MONOCHROME2") or bits > 16:
         raise ValueError(f"expected grey pixels of at most 16 bits, found {colours} of {bits} bits")
@@ -152,18 +132,13 @@ def read_film(path: Path, most: int = 0) -> np.ndarray:
     """
     from PIL import Image
 
-    try:
+    with reading(path, "a readable film"):
         if path.suffix.lower() in (".dcm", ".dicom"):
             film = _read_dicom(path)
         else:
             with opened(path) as image:
                 deep = image.mode.startswith("I")
                 film = to_bytes(np.asarray(image), 65535) if deep else converted(image, "L")
-    except DataError:
-        raise
-    # Pydicom raises what it meets, and has errors of its own that cannot be named without it
-    except Exception as error:
-        raise DataError(f"{path} is not a readable film ({error}). Get it again.") from error
     if most and max(film.shape) > most:
         reduced = Image.fromarray(film)
         reduced.thumbnail((most, most), Image.Resampling.LANCZOS)

@@ -9,10 +9,12 @@ in for it.
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -104,16 +106,12 @@ def below(folder: Path, *endings: str) -> Iterator[Path]:
             yield path
 
 
-def in_part(lack: str, how_to_get: str) -> DataError:
+def in_part(lack: str) -> DataError:
     """The error of a set that is there in part: where, what it lacks, and what to do."""
-    return DataError(
-        f"{lack}. Complete it, or take it away for another set to stand in. {how_to_get}"
-    )
+    return DataError(f"{lack}. Complete it, or take it away for another set to stand in.")
 
 
-def whole(
-    title: str, home: Path, names: Sequence[str], read: Callable[[Path], Found], how_to_get: str
-) -> Found | None:
+def whole(home: Path, names: Sequence[str], read: Callable[[Path], Found]) -> Found | None:
     """What `read` finds in the first folder, of those with one of the names, that has all of a set.
 
     `read` returns nothing, such as an empty list, for a folder without the set, and raises
@@ -126,12 +124,10 @@ def whole(
             continue
         try:
             if not folder.exists():
-                raise in_part(f"{folder} is a link to nothing", how_to_get)
+                raise in_part(f"{folder} is a link to nothing")
             if found := read(folder):
                 return found
-            raise in_part(
-                f"{folder} has none of the files of {title} where they should be", how_to_get
-            )
+            raise in_part(f"{folder} has none of the files of the set where they should be")
         except DataError as error:
             refused = refused or error
     if refused:
@@ -139,12 +135,26 @@ def whole(
     if packed := places(home, *(name + ending for name in names for ending in ARCHIVES)):
         raise DataError(
             f"{packed[0]} is not unpacked. Unpack it, or take it away for another set to stand in."
-            f" {how_to_get}"
         )
     return None
 
 
-def all_of(title: str, wanted: Iterable[Sequence[Path]], how_to_get: str) -> list[Path]:
+Reader = Callable[[Path], list[Found]]
+"""Takes a folder."""
+
+
+def inside(*names: str) -> Callable[[Reader[Found]], Reader[Found]]:
+    """Makes of what reads a set's folder, one with one of the names, what reads the data home:
+    `whole`, or else nothing.
+    """
+
+    def of_home(read: Reader[Found]) -> Reader[Found]:
+        return functools.wraps(read)(lambda home: whole(home, names, read) or [])
+
+    return of_home
+
+
+def all_of(wanted: Iterable[Sequence[Path]]) -> list[Path]:
     """The files of a set as the disk spells them: all, or none. Each of `wanted` is one file under
     all of its usual names, the best first. Raises DataError for some of them.
     """
@@ -156,15 +166,30 @@ def all_of(title: str, wanted: Iterable[Sequence[Path]], how_to_get: str) -> lis
     missing = [path for path in paths if not path.is_file()]
     if missing and (len(missing) < len(paths) or any(map(os.path.lexists, missing))):
         why = " (a link to nothing)" if missing[0].is_symlink() else ""
-        missed = f"{len(missing):,} of {len(paths):,} files are missing, the first is {missing[0]}"
-        raise in_part(f"{title}: {missed}{why}", how_to_get)
+        raise in_part(
+            f"{len(missing):,} of {len(paths):,} files are missing, the first is {missing[0]}{why}"
+        )
     return [] if missing else paths
 
 
-# -- tables --
+# -- what files hold --
 
 
-def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict[str, str]]:
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Inside, every error is a DataError that says, in one line, that the file is not `what`, and
+    why: decoders have many kinds for damage, and some that no library names.
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{path} is not {what} ({why}). Get it again.") from error
+
+
+def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     """The rows of a CSV file as text by column. Raises DataError if it has no rows, lacks one of
     the columns or has it twice, or if a row has fewer or more fields than the header.
 
@@ -173,34 +198,29 @@ def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict
     """
     path = Spelling().find(path) or path
     rows = []
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.DictReader(lines, strict=True)
-            header = reader.fieldnames or []
-            for row in reader:
-                beyond = any(row.pop(None, ()))
-                if beyond or any(row[column] is None for column in header if column):
-                    raise DataError(
-                        f"{path}: line {reader.line_num} has {'more' if beyond else 'fewer'} fields"
-                        f" than the header; the table is damaged or cut off. {how_to_get}"
-                    )
-                rows.append(row)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} is not a readable table ({error}). {how_to_get}") from error
+    with reading(path, "a readable table"), path.open(newline="", encoding="utf-8-sig") as lines:
+        reader = csv.DictReader(lines, strict=True)
+        header = reader.fieldnames or []
+        for row in reader:
+            beyond = any(row.pop(None, ()))
+            if beyond or any(row[column] is None for column in header if column):
+                raise DataError(
+                    f"{path}: line {reader.line_num} has {'more' if beyond else 'fewer'} fields"
+                    " than the header; the table is damaged or cut off."
+                )
+            rows.append(row)
     if not rows or any(header.count(column) != 1 for column in columns):
-        raise DataError(
-            f"{path} is not a table with the columns {', '.join(columns)}, each once. {how_to_get}"
-        )
+        raise DataError(f"{path} is not a table with the columns {', '.join(columns)}, each once.")
     return rows
 
 
-def unrepeated(table: Path, names: Sequence[str], how_to_get: str) -> None:
+def unrepeated(table: Path, names: Sequence[str]) -> None:
     """Raise DataError if a table names a sample twice: it would count twice, and might be in two
     splits.
     """
     for name, times in Counter(names).items():
         if times > 1:
-            raise DataError(f"{table} names {name} {times} times. {how_to_get}")
+            raise DataError(f"{table} names {name} {times} times.")
 
 
 # -- splits --

@@ -45,27 +45,26 @@ def read_array(path: Path, name: str) -> np.ndarray:
     array of real numbers.
     """
     raw = path.read_bytes()
-    order = {b"\0\1IM": "<", b"\1\0MI": ">"}.get(raw[124:128])
-    if order is None:
+    if raw[124:128] != b"\0\1IM":
         raise ValueError("it is not of version 5; save it with -v7")
-    for kind, content in _elements(raw[128:], order):
+    for kind, content in _elements(raw[128:]):
         if kind == COMPRESSED:
-            kind, content = next(_elements(_unpacked(content), order), (0, b""))
+            kind, content = next(_elements(_unpacked(content)), (0, b""))
         if kind != MATRIX:
             continue
-        flags, sides, label, *values = islice(_elements(content, order), 4)
+        flags, sides, label, *values = islice(_elements(content), 4)
         if label[1].decode("latin1") == name:
-            return _numbers(flags, sides, values, order)
+            return _numbers(flags, sides, values)
     raise ValueError(f"it has no array {name}")
 
 
-def _elements(raw: bytes, order: str) -> Iterator[tuple[int, bytes]]:
+def _elements(raw: bytes) -> Iterator[tuple[int, bytes]]:
     """The kind and the bytes of each element. Raises ValueError for one that is cut off."""
     at = 0
     while at < len(raw):
         if len(raw) - at < 8:
             raise ValueError("it is cut off")
-        kind, length = struct.unpack_from(f"{order}2I", raw, at)
+        kind, length = struct.unpack_from("<2I", raw, at)
         start = at + 8
         if kind >> 16:  # a short one, whose bytes lie where others have their length
             kind, length, start = kind & 0xFFFF, kind >> 16, at + 4
@@ -91,17 +90,16 @@ def _numbers(
     flags: tuple[int, bytes],
     sides: tuple[int, bytes],
     values: list[tuple[int, bytes]],
-    order: str,
 ) -> np.ndarray:
     """The values, whose first side varies fastest. Raises ValueError unless they fit."""
-    word = int.from_bytes(flags[1][:4], "little" if order == "<" else "big")
+    word = int.from_bytes(flags[1][:4], "little")
     if word & 0xFF not in CLASSES or word & COMPLEX:
         raise ValueError("its array is not one of real numbers")
     if not values or values[0][0] not in NUMBERS or sides[0] != 5 or len(sides[1]) % 4:
         raise ValueError("its array is damaged")
     kind, content = values[0]
-    shape = np.frombuffer(sides[1], f"{order}i4").tolist()
-    dtype = np.dtype(order + NUMBERS[kind])
+    shape = np.frombuffer(sides[1], "<i4").tolist()
+    dtype = np.dtype("<" + NUMBERS[kind])
     if min(shape, default=-1) < 0 or math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"its array has {len(content):,} bytes for sides {shape}")
     return np.frombuffer(content, dtype).reshape(shape, order="F")

@@ -18,7 +18,7 @@ from results.zips import check_member
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def check_npz(path: Path, wanted: Mapping[str, str], how_to_get: str) -> None:
+def check_npz(path: Path, wanted: Mapping[str, str]) -> None:
     """Raise DataError unless `path` is an archive whose directory is whole, with arrays of the
     names in `wanted`, which says of each what it is.
     """
@@ -27,13 +27,13 @@ def check_npz(path: Path, wanted: Mapping[str, str], how_to_get: str) -> None:
             there = [name.removesuffix(".npy") for name in archive.namelist()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(
-            f"{path} is damaged or truncated ({error}). Delete it and get it again. {how_to_get}"
+            f"{path} is damaged or truncated ({error}). Delete it and get it again."
         ) from error
     missing = [name for name in wanted if name not in there]
     if missing:
         raise DataError(
             f"{path} has the arrays {', '.join(there) or 'of no name'}. {described(wanted)}."
-            f" It lacks the arrays {', '.join(missing)}. {how_to_get}"
+            f" It lacks the arrays {', '.join(missing)}."
         )
 
 
@@ -42,19 +42,17 @@ def described(wanted: Mapping[str, str]) -> str:
     return f"Wanted are {'; '.join(f'{name}, {what}' for name, what in wanted.items())}"
 
 
-def read_arrays(path: Path, wanted: Mapping[str, str], how_to_get: str) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, wanted: Mapping[str, str]) -> dict[str, np.ndarray]:
     """The arrays of these names. Raises DataError if the file is not whole, or is none of NumPy's:
     packed otherwise, of objects, or with a header that promises more or less than there is.
     """
-    check_npz(path, wanted, how_to_get)
+    check_npz(path, wanted)
     try:
         with zipfile.ZipFile(path) as archive:
             return {name: _read(archive, f"{name}.npy") for name in wanted}
     except Exception as error:  # zipfile and NumPy raise a dozen kinds for damaged files
         what = str(error) or type(error).__name__
-        raise DataError(
-            f"{path} is damaged ({what}). Delete it and get it again. {how_to_get}"
-        ) from error
+        raise DataError(f"{path} is damaged ({what}). Delete it and get it again.") from error
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:

@@ -12,11 +12,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from datasets.annotations import INSTANCES, Annotation
-from datasets.folders import all_of, read_table, unrepeated
+from datasets.folders import all_of, read_table, reading, unrepeated
 from datasets.matlab import read_array
 from datasets.pictures import LOSSLESS, opened, read_rgb
-from datasets.source import DataError, whole_numbers
+from datasets.source import INSTANCES, Annotation, DataError, whole_numbers
 
 NUCLEI = {"nuclei": Annotation(INSTANCES, 1, "the nuclei of an image, numbered in any order")}
 """The annotation of all sets of nuclei."""
@@ -60,26 +59,14 @@ def _regions(path: Path) -> list[tuple[np.ndarray, bool]]:
     """The outlines of an Aperio ImageScope file, each (vertices, 2) as x and y in pixels, and
     whether it is that of a hole.
     """
-    try:
+    with reading(path, "a readable ImageScope annotation"):
         root = ElementTree.parse(path).getroot()
         parts = root.findall("{*}Annotation/{*}Regions")
         regions = [
-            (
-                np.array(
-                    [
-                        (float(vertex.attrib["X"]), float(vertex.attrib["Y"]))
-                        for vertex in region.iterfind("{*}Vertices/{*}Vertex")
-                    ]
-                ).reshape(-1, 2),
-                region.get("NegativeROA") == "1",
-            )
+            (_vertices(region), region.get("NegativeROA") == "1")
             for part in parts
             for region in part.iterfind("{*}Region")
         ]
-    except (ElementTree.ParseError, OSError, KeyError, ValueError) as error:
-        raise DataError(
-            f"{path} is not a readable ImageScope annotation ({error}). Get it again."
-        ) from error
     if not parts:
         raise DataError(
             f"{path} is XML of another schema than ImageScope's: its root is {root.tag}, and it has"
@@ -88,6 +75,14 @@ def _regions(path: Path) -> list[tuple[np.ndarray, bool]]:
     if not all(np.isfinite(outline).all() for outline, _ in regions):
         raise DataError(f"{path} has a vertex that is no place. Get it again.")
     return regions
+
+
+def _vertices(region: ElementTree.Element) -> np.ndarray:
+    places = [
+        (float(vertex.attrib["X"]), float(vertex.attrib["Y"]))
+        for vertex in region.iterfind("{*}Vertices/{*}Vertex")
+    ]
+    return np.array(places).reshape(-1, 2)
 
 
 def _encloses(outline: np.ndarray) -> bool:
@@ -172,10 +167,8 @@ def read_objects(path: Path, sides: tuple[int, int]) -> np.ndarray:
     if suffix == ".xml":
         return read_outlines(path, sides)
     what, read = FORMS.get(suffix, PICTURE)
-    try:
+    with reading(path, what):
         objects = read(path)
-    except (OSError, ValueError, SyntaxError) as error:
-        raise DataError(f"{path} is not {what} ({error}). Get it again.") from error
     same_sides(path, objects, sides)
     numbers = whole_numbers(objects, path)
     _check_instances(path, numbers)
@@ -250,23 +243,19 @@ def read_all(
     return images, objects
 
 
-def read_index(folder: Path, columns: Sequence[str], how_to_get: str) -> list[dict[str, str]]:
-    """The rows of `index.csv`, which has a column `id`, in the order of the ids.
+def read_index(folder: Path, column: str) -> list[dict[str, str]]:
+    """The rows of `index.csv`, with an `id` and another column, in the order of the ids.
 
     Raises DataError for a table without the columns, and for an id that is there twice.
     """
     table = folder / "index.csv"
-    rows = read_table(table, ("id", *columns), how_to_get)
-    unrepeated(table, [row["id"] for row in rows], how_to_get)
+    rows = read_table(table, ("id", column))
+    unrepeated(table, [row["id"] for row in rows])
     return sorted(rows, key=lambda row: row["id"])
 
 
 def indexed(
-    title: str,
-    folder: Path,
-    rows: Sequence[dict[str, str]],
-    how_to_get: str,
-    suffixes: Sequence[str] = (".png",),
+    folder: Path, rows: Sequence[dict[str, str]], suffixes: Sequence[str] = (".png",)
 ) -> list[Path]:
     """`index.csv`, then `images/ID` with the first suffix that is there and `labels/ID.png` of each
     row. Raises DataError if any is missing.
@@ -275,9 +264,10 @@ def indexed(
     for row in rows:
         wanted.append([folder / "images" / f"{row['id']}{suffix}" for suffix in suffixes])
         wanted.append([folder / "labels" / f"{row['id']}.png"])
-    return all_of(title, wanted, how_to_get)
+    return all_of(wanted)
 
 
 def pairs_of(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
-    """Image and map of each row, of what `indexed` gives."""
-    return [*zip(paths[1::2], paths[2::2], strict=True)]
+    """Image and map of each row, of what `indexed` gives, or of the same without its index."""
+    files = paths[len(paths) % 2 :]
+    return [*zip(files[::2], files[1::2], strict=True)]

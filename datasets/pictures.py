@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datasets.source import DataError
+from datasets.folders import reading
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -53,8 +53,5 @@ def converted(image: Image.Image, mode: str) -> np.ndarray:
 
 def read_rgb(path: Path, formats: tuple[str, ...] = FORMATS) -> np.ndarray:
     """An image uint8 (h, w, 3); opacity is dropped. Raises DataError if it cannot be read."""
-    try:
-        with opened(path, formats) as image:
-            return converted(image, "RGB")
-    except (OSError, ValueError, SyntaxError) as error:
-        raise DataError(f"{path} is not a readable image ({error}). Get it again.") from error
+    with reading(path, "a readable image"), opened(path, formats) as image:
+        return converted(image, "RGB")

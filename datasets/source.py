@@ -1,12 +1,14 @@
-"""What a data set is to the suite: a source with an official layout, classes, a licence and
-stand-ins.
+"""What a data set is to the suite: splits of samples with their annotations, and a source with an
+official layout, a licence and stand-ins.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +16,53 @@ from datasets.npz import read_arrays
 from results.files import DataError
 
 REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
+UNVERIFIED = "unverified"
+"""Said of samples that are none of those whose digests are known (`datasets/verified.csv`)."""
+CLASS, SEGMENTS, MAP, FINDINGS, INSTANCES = "class", "segments", "map", "findings", "instances"
+IGNORE = 255
+"""The class of a pixel that nobody has labelled, and the value of a finding of which it is not
+known whether it is present."""
 _IMAGES, _LABELS = "uint8 (n, h, w) or (n, h, w, c)", "whole numbers (n,)"
 KERAS = {"x_train": _IMAGES, "y_train": _LABELS, "x_test": _IMAGES, "y_test": _LABELS}
 """The arrays of an npz file with images and labels, as Keras names them, and what they are."""
 MOST_WHOLE = 2**53
 """Up to which float64 has every whole number."""
-UNVERIFIED = "unverified"
-"""Said of samples that are none of those whose digests are known (`datasets/verified.csv`)."""
+TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("texts.toml").read_text(encoding="utf-8")
+)
+
+
+def said(key: str) -> dict[str, Any]:
+    """What `texts.toml` says under a data set's name: name, title, licence, how to get it, note."""
+    own = TEXTS[key]
+    found: dict[str, Any] = {**(said(own["like"]) if "like" in own else {}), **own, "name": key}
+    found.pop("like", None)
+    return found
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What is known of every image of a set."""
+
+    kind: str
+    """`class` (one per sample), `segments` (one class per pixel or voxel), `map` (real values per
+    pixel or voxel), `findings` (any number of classes per sample) or `instances` (one object per
+    pixel or voxel)."""
+    size: int
+    """Classes, channels of a map, or 1 for instances, of which a sample has any number."""
+    meaning: str = ""
+    """In words; of a uint8 map, what its values 0 and 255 stand for."""
+    names: tuple[str, ...] = ()
+    """Of findings, in the order of their columns, in lower case with hyphens."""
+
+    def __post_init__(self) -> None:
+        if self.kind == FINDINGS and len(set(self.names)) != self.size:
+            raise ValueError(
+                f"{self.size} findings need as many different names, got"
+                f" {', '.join(self.names) or 'none'}"
+            )
+        if self.kind == INSTANCES and self.size != 1:
+            raise ValueError(f"instances have size 1, not {self.size}")
 
 
 @dataclass(frozen=True)
@@ -29,11 +71,18 @@ class Split:
     depth, height, width), their sides in any ratio, and labels int64 (n,).
 
     Of uint8 samples 0 stands for 0 and 255 for 1; the values of float32 samples are what they are.
-    Raises DataError for samples, labels or groups of other type or shape.
+    Further annotations are of pixels of the samples' sides: segments uint8 (n, *sides) hold a class
+    per pixel, 255 where there is none; maps (n, channels, *sides) hold values, float32 or scaled to
+    uint8 0...255; instances uint16 (n, *sides) hold the number of an object per pixel, 1 to as many
+    as the sample has, and 0 where none is. Findings uint8 (n, size) hold 1 for present, 0 for
+    absent or not mentioned, 255 for uncertain or not known. `federation.tasks.targets.targets_of`
+    makes targets of them, of uint8 maps values in [0, 1]. Raises DataError for samples, labels,
+    annotations or groups of other type or shape.
     """
 
     images: np.ndarray
     labels: np.ndarray
+    annotations: Mapping[str, np.ndarray] = field(default_factory=dict)
     groups: np.ndarray | None = field(default=None, kw_only=True)
     """Whose each sample is (a patient, a volume, a slide), int64 (n,), the same number in every
     split; None where samples belong to nothing."""
@@ -57,9 +106,38 @@ class Split:
             raise DataError(
                 f"expected groups int64 ({count},), got {self.groups.dtype} {self.groups.shape}"
             )
+        for name, array in self.annotations.items():
+            self._check_annotation(name, array)
+
+    def _check_annotation(self, name: str, array: np.ndarray) -> None:
+        count, _, *sides = self.images.shape
+        dense = array.ndim - len(sides) in (1, 2) and [*array.shape[-len(sides) :]] == sides
+        a_map = dense and array.ndim == self.images.ndim
+        right = array.dtype == np.uint8 or (
+            dense and array.dtype == (np.float32 if a_map else np.uint16)
+        )
+        if not right or len(array) != count or not (array.ndim == 2 or dense):
+            raise DataError(
+                f"annotation {name!r}: expected uint8 (n, *sides) or (n, c, *sides), which may"
+                " be float32, or, of findings, uint8 (n, size), or, of instances, uint16 (n,"
+                f" *sides) for samples {self.images.shape}, got {array.dtype} {array.shape}"
+            )
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def taken(self, rows: np.ndarray) -> Split:
+        """The samples at these places, or those that a mask bool (n,) shows."""
+        return Split(
+            self.images[rows],
+            self.labels[rows],
+            {name: array[rows] for name, array in self.annotations.items()},
+            groups=None if self.groups is None else self.groups[rows],
+        )
+
+    def divided(self, tested: np.ndarray) -> dict[str, Split]:
+        """The splits `train` and `test`, bool (n,) says which samples are tested."""
+        return {"train": self.taken(~tested), "test": self.taken(tested)}
 
 
 @dataclass(frozen=True)
@@ -98,6 +176,14 @@ class DataSource:
     """`real`, `synthetic` for generated images, or `surrogate` for real ones that were changed to
     stand in for others."""
     note: str = ""
+    annotations: Mapping[str, Annotation] = field(default_factory=dict)
+    """By name: those of every split, beside the class."""
+    up_to: bool = False
+    """Whether `sizes` are the most that is read of each split, since the folders may hold any part
+    of the set."""
+    about: bool = False
+    """Whether `sizes` are those that a paper states for a rule, such as slices with enough of a
+    tumour, of which the files may give another number; loading does not check them."""
     dtype: str = "uint8"
     """Of its samples: `uint8`, or `float32`, which are not rescaled."""
     class_names: tuple[str, ...] = ()
@@ -128,16 +214,35 @@ def whole_numbers(values: np.ndarray, what: object) -> np.ndarray:
     return exact.astype(np.int64)
 
 
-def check_groups(title: str, splits: Mapping[str, Split]) -> None:
-    """Raise DataError if a group has samples in two of the splits."""
-    seen: dict[int, str] = {}
-    for name, split in splits.items():
-        for group in [] if split.groups is None else np.unique(split.groups).tolist():
-            if group in seen:
-                raise DataError(
-                    f"{title}: group {group} has samples in the splits {seen[group]!r} and {name!r}"
-                )
-            seen[group] = name
+def annotations_of(source: DataSource) -> dict[str, Annotation]:
+    """Everything that each image of a source is annotated with, by name.
+
+    Of every source `class`, and `image`, the pixels themselves as a map: what an autoencoder gives
+    back.
+    """
+    of_all = {
+        "class": Annotation(CLASS, source.classes),
+        "image": Annotation(MAP, source.shape[0], "the image itself"),
+    }
+    return {**of_all, **source.annotations}
+
+
+def annotated(split: Split, name: str) -> np.ndarray:
+    """The annotation called `name` of a split: class labels int64 (n,), segments uint8 (n, *sides),
+    a map uint8 or float32 (n, c, *sides), findings uint8 (n, size), instances uint16 (n, *sides).
+
+    Raises DataError if the split has none of that name.
+    """
+    if name == "class":
+        return split.labels
+    if name == "image":
+        return split.images
+    if name not in split.annotations:
+        raise DataError(
+            f"the images have no annotation {name!r}; they have"
+            f" {', '.join(['class', 'image', *split.annotations])}"
+        )
+    return split.annotations[name]
 
 
 def to_nchw(images: np.ndarray) -> np.ndarray:
@@ -149,11 +254,11 @@ def to_nchw(images: np.ndarray) -> np.ndarray:
     )
 
 
-def read_npz(path: Path, how_to_get: str) -> dict[str, Split]:
+def read_npz(path: Path) -> dict[str, Split]:
     """Read x_train, y_train, x_test, y_test from `path`. Raises DataError if the file is not
     whole.
     """
-    arrays = read_arrays(path, KERAS, how_to_get)
+    arrays = read_arrays(path, KERAS)
     return {
         split: Split(
             to_nchw(arrays[f"x_{split}"]),

@@ -18,9 +18,8 @@ from benchmarks.scenarios.samples import check_channels
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue, partitions
-from datasets.annotations import annotated, annotations_of
 from datasets.catalogue import ResolvedData
-from datasets.source import DataError
+from datasets.source import DataError, annotated, annotations_of
 from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds

@@ -15,8 +15,8 @@ from benchmarks.scenarios.samples import check_channels, official_labels
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.scenarios.sites import Site
 from datasets import partitions
-from datasets.annotations import CLASS, annotations_of
 from datasets.catalogue import ResolvedData
+from datasets.source import CLASS, annotations_of
 from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds

@@ -17,9 +17,8 @@ from benchmarks.scenarios.samples import check_channels, names_of
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.scenarios.sites import named, together
 from datasets import catalogue, partitions
-from datasets.annotations import INSTANCES, Annotation, annotated, annotations_of
 from datasets.catalogue import ResolvedData
-from datasets.source import DataError
+from datasets.source import INSTANCES, Annotation, DataError, annotated, annotations_of
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.base import Task

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from datasets import catalogue
-from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
-from datasets.source import DataError
+from datasets.source import CLASS, MAP, DataError, annotated, annotations_of
 from federation.resizing import resize, sides_of
 from federation.tasks.targets import resize_targets, targets_of
 from results.files import digest

@@ -24,20 +24,43 @@ unlabelled (255).
 HGG cases with at least ten voxels of tumour, each scaled so that its maximum is 255 and three times
 the same as channels, with the whole tumour; the first 40 cases by name are the test split, as in
 the released code. The paper states 11,057 and 2,616 slices.
+
+`brats2020-t1` and `-t2` are a site of FL-MRCM's and FedAD's reconstruction: the 369 training cases
+train and the 125 validation cases are tested, which need no segmentation here; of the 155 axial
+slices of each, numbers 14 to 133 (FL-MRCM's code keeps 14 to 134).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import Spelling, beside, in_part, listed, read_table, unrepeated, whole
-from datasets.nifti import read_volume
-from datasets.source import DataError, Split, whole_numbers
+from datasets.folders import (
+    Spelling,
+    beside,
+    in_part,
+    inside,
+    listed,
+    read_table,
+    unrepeated,
+    whole,
+)
+from datasets.mri import read_volume, slices, splits_of
+from datasets.source import (
+    IGNORE,
+    SEGMENTS,
+    Annotation,
+    DataError,
+    DataSource,
+    Split,
+    said,
+    whole_numbers,
+)
 
 INSTITUTIONS = ("2013", "CBICA", "TCIA", "other")
 """By class."""
@@ -64,18 +87,8 @@ FOLDERS_2020 = {
     "train": ("MICCAI_BraTS2020_TrainingData", "name_mapping.csv"),
     "test": ("MICCAI_BraTS2020_ValidationData", "name_mapping_validation_data.csv"),
 }
-LICENCE = (
-    "the terms of the BraTS challenge: for research, after registration; cite Menze et al. 2015 and"
-    " Bakas et al. 2017 and 2018"
-)
-_HOW = (
-    f"Register at https://www.med.upenn.edu/cbica/brats2018.html and unpack {FOLDER} in the data"
-    " home."
-)
-HOW_2020 = (
-    "Register at https://www.med.upenn.edu/cbica/brats2020 and unpack"
-    " MICCAI_BraTS2020_TrainingData and MICCAI_BraTS2020_ValidationData in the data home."
-)
+SHOWN = slice(14, 134)
+"""Axial slices of 2020 that are taken for reconstruction."""
 
 
 def _names(case: Path, what: str) -> list[Path]:
@@ -89,69 +102,62 @@ def _file(case: Path, what: str) -> Path:
     return next(filter(Path.is_file, found), _names(case, what)[1])
 
 
-def _cases(folder: Path, count: int, how: str) -> list[Path]:
+def _cases(folder: Path, count: int) -> list[Path]:
     """The folders of all cases in order, or none. Raises DataError for some of them."""
     there = [path for path in listed(folder) if path.name.lower().startswith("brats")]
     there = [path for path in there if path.is_dir()]
     if there and len(there) != count:
-        raise in_part(f"{folder} has {len(there)} of {count} cases", how)
+        raise in_part(f"{folder} has {len(there)} of {count} cases")
     return there
 
 
-def files_of(cases: Sequence[Path], parts: Sequence[str], how: str) -> list[Path]:
+def _files_of(cases: Sequence[Path], parts: Sequence[str]) -> list[Path]:
     """The files of cases. Raises DataError if one is missing."""
     paths = [_file(case, part) for case in cases for part in parts]
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise DataError(
             f"{missing[0].parent.name} lacks {missing[0].name}; {len(missing):,} of {len(paths):,}"
-            f" files are missing. Complete it, or take its set away. {how}"
+            " files are missing. Complete it, or take its set away."
         )
     return paths
 
 
-def _cases_2018(home: Path) -> list[Path]:
-    """The folders of all cases, by grade, or none. Raises DataError for one grade without the
+@inside(FOLDER)
+def _cases_2018(folder: Path) -> list[Path]:
+    """The folders of all cases by name, or none. Raises DataError for one grade without the
     other.
     """
-
-    def read(folder: Path) -> list[Path]:
-        found = [_cases(folder / grade, count, _HOW) for grade, count in CASES.items()]
-        if any(found) and not all(found):
-            raise DataError(f"{folder} has only one of {' and '.join(CASES)}. {_HOW}")
-        return [case for of_grade in found for case in of_grade]
-
-    return whole("BraTS 2018", home, [FOLDER], read, _HOW) or []
+    found = [_cases(folder / grade, count) for grade, count in CASES.items()]
+    if any(found) and not all(found):
+        raise DataError(f"{folder} has only one of {' and '.join(CASES)}.")
+    return sorted(itertools.chain(*found), key=lambda case: case.name)
 
 
-def _files(home: Path) -> list[Path]:
-    return files_of(_cases_2018(home), (*MODALITIES, "seg"), _HOW)
-
-
-def _high(home: Path) -> list[Path]:
+@inside(FOLDER)
+def _high(folder: Path) -> list[Path]:
     """The folders of all cases of high grade, or none. Raises DataError for some of them."""
-
-    def read(folder: Path) -> list[Path]:
-        return _cases(folder / "HGG", CASES["HGG"], _HOW)
-
-    return whole("BraTS 2018", home, [FOLDER], read, _HOW) or []
-
-
-def _slices_files(home: Path) -> list[Path]:
-    return files_of(_high(home), ("t2", "seg"), _HOW)
+    return _cases(folder / "HGG", CASES["HGG"])
 
 
 # -- what a file holds --
 
 
-def _volume(path: Path) -> np.ndarray:
-    """Whole numbers (155, 240, 240). Raises DataError for other sides."""
-    volume = whole_numbers(read_volume(path), path)
+def of_full_size(path: Path, volume: np.ndarray) -> np.ndarray:
+    """The volume of a file. Raises DataError for other sides than 155 x 240 x 240."""
     if volume.shape != SIDES:
         raise DataError(
             f"{path} has {' x '.join(map(str, volume.shape))} voxels, expected"
             f" {' x '.join(map(str, SIDES))}. Get it again."
         )
+    return volume
+
+
+def _volume(path: Path) -> np.ndarray:
+    """Whole numbers (155, 240, 240). Raises DataError for other sides, and for larger ones than of
+    16 bits.
+    """
+    volume = of_full_size(path, whole_numbers(read_volume(path), path))
     if abs(volume).max() > 65_535:
         raise DataError(f"{path} has values beyond 16 bits. Get it again.")
     return volume
@@ -203,7 +209,7 @@ def _read(
 
     with ThreadPoolExecutor(4) as pool:  # each holds a volume of whole numbers
         list(pool.map(read, range(len(cases))))
-    return AnnotatedSplit(
+    return Split(
         images,
         np.array(labels, np.int64),
         {"tumour": parts},
@@ -212,11 +218,11 @@ def _read(
 
 
 def _load(home: Path) -> dict[str, Split]:
-    cases = sorted(_cases_2018(home), key=lambda case: case.name)
+    cases = _cases_2018(home)
     names = [case.name for case in cases]
     unknown = set(TESTED) - set(names)
     if unknown:
-        raise DataError(f"{home / FOLDER} lacks the case {min(unknown)}. {_HOW}")
+        raise DataError(f"{home / FOLDER} lacks the case {min(unknown)}.")
     splits = {}
     for split in ("train", "test"):
         rows = [row for row, name in enumerate(names) if (name in TESTED) == (split == "test")]
@@ -237,88 +243,81 @@ def slices_of(case: Path) -> tuple[np.ndarray, np.ndarray]:
 def _load_slices(home: Path) -> dict[str, Split]:
     cases = _high(home)
     with ThreadPoolExecutor(4) as pool:
-        read = list(pool.map(slices_of, cases))
-    splits: dict[str, Split] = {}
-    for split, rows in (
-        ("train", range(SLICES_TESTED, len(cases))),
-        ("test", range(SLICES_TESTED)),
-    ):
-        counts = [len(read[row][0]) for row in rows]
-        slices = np.concatenate([read[row][0] for row in rows])
-        splits[split] = AnnotatedSplit(
-            slices[:, None].repeat(3, axis=1),
-            np.repeat([institution(cases[row].name) for row in rows], counts).astype(np.int64),
-            {"tumour": np.concatenate([read[row][1] for row in rows])},
-            groups=np.repeat(np.array(rows, np.int64), counts),
-        )
-    return splits
+        shown, masks = zip(*pool.map(slices_of, cases), strict=True)
+    groups = np.repeat(np.arange(len(cases)), [*map(len, shown)])
+    every = Split(
+        np.concatenate(shown)[:, None].repeat(3, axis=1),
+        np.array([institution(case.name) for case in cases], np.int64)[groups],
+        {"tumour": np.concatenate(masks)},
+        groups=groups,
+    )
+    return every.divided(groups < SLICES_TESTED)
 
 
 # -- 2020 --
 
 
-def cases_2020(home: Path) -> dict[str, list[Path]]:
+def _cases_2020(home: Path) -> dict[str, list[Path]]:
     """The folders of both splits, or none. Raises DataError for one without the other."""
 
     def read(folder: Path) -> dict[str, list[Path]]:
         names = {split: name for split, (name, _) in FOLDERS_2020.items()}
         found = {
-            split: _cases(beside(home, folder, name), CASES_2020[split], HOW_2020)
+            split: _cases(beside(home, folder, name), CASES_2020[split])
             for split, name in names.items()
         }
         missing = [name for split, name in names.items() if not found[split]]
         if len(missing) == 1:
-            raise DataError(f"{home} has BraTS 2020 without {missing[0]}. {HOW_2020}")
+            raise DataError(f"{home} has BraTS 2020 without {missing[0]}.")
         return {} if missing else found
 
-    folders = [name for name, _ in FOLDERS_2020.values()]
-    return whole("BraTS 2020", home, folders, read, HOW_2020) or {}
+    return whole(home, [name for name, _ in FOLDERS_2020.values()], read) or {}
 
 
-def _tables(cases: dict[str, list[Path]]) -> dict[str, Path]:
-    """The table of each split, beside its cases."""
-    return {split: paths[0].with_name(FOLDERS_2020[split][1]) for split, paths in cases.items()}
+def _table(split: str, cases: Sequence[Path]) -> Path:
+    """The table of a split, beside its cases."""
+    return cases[0].with_name(FOLDERS_2020[split][1])
 
 
 def _files_2020(home: Path) -> list[Path]:
-    cases = cases_2020(home)
+    cases = _cases_2020(home)
     if not cases:
         return []
-    tables = _tables(cases)
-    if not tables["train"].is_file():
-        raise DataError(f"{tables['train'].parent} lacks {tables['train'].name}. {HOW_2020}")
+    tables = [_table(split, of_split) for split, of_split in cases.items()]
+    if not tables[0].is_file():
+        raise DataError(f"{tables[0].parent} lacks {tables[0].name}.")
     return [
-        *(path for path in tables.values() if path.is_file()),
-        *files_of(cases["train"], (*MODALITIES, "seg"), HOW_2020),
-        *files_of(cases["test"], MODALITIES, HOW_2020),
+        *filter(Path.is_file, tables),
+        *_files_of(cases["train"], (*MODALITIES, "seg")),
+        *_files_of(cases["test"], MODALITIES),
     ]
 
 
-def earlier_names(table: Path) -> dict[str, str]:
+def _earlier_names(table: Path) -> dict[str, str]:
     """The name that each case of 2020 had in 2019, 2018 or 2017, where it had one. Raises DataError
     for a table that names a case twice.
     """
     if not table.is_file():
         return {}
+    own = "BraTS_2020_subject_ID"
     known = {}
-    rows = read_table(table, ("BraTS_2020_subject_ID",), HOW_2020)
-    unrepeated(table, [row["BraTS_2020_subject_ID"] for row in rows], HOW_2020)
+    rows = read_table(table, (own,))
+    unrepeated(table, [row[own] for row in rows])
     for row in rows:
         years = (row.get(f"BraTS_{year}_subject_ID") or "NA" for year in (2019, 2018, 2017))
-        known[row["BraTS_2020_subject_ID"]] = next((name for name in years if name != "NA"), "")
+        known[row[own]] = next((name for name in years if name != "NA"), "")
     return known
 
 
 def _load_2020(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     first = 0
-    found = cases_2020(home)
-    tables = _tables(found)
-    for split, cases in found.items():
-        earlier = earlier_names(tables[split])
+    for split, cases in _cases_2020(home).items():
+        table = _table(split, cases)
+        earlier = _earlier_names(table)
         unnamed = [case.name for case in cases if earlier and case.name not in earlier]
         if unnamed:
-            raise DataError(f"{tables[split]} does not name {unnamed[0]}. {HOW_2020}")
+            raise DataError(f"{table} does not name {unnamed[0]}.")
         labels = [institution(earlier.get(case.name, "")) for case in cases]
         groups = range(first, first + len(cases))
         splits[split] = _read(cases, labels, groups, labelled=split == "train")
@@ -326,66 +325,71 @@ def _load_2020(home: Path) -> dict[str, Split]:
     return splits
 
 
-def _source(
-    name: str,
-    title: str,
-    sizes: dict[str, int],
-    files: Callable[[Path], list[Path]],
-    load: Callable[[Path], dict[str, Split]],
-    stand_ins: tuple[str, ...],
-    note: str,
-    slices: bool = False,
-) -> AnnotatedSource:
-    channels = 3 if slices else len(MODALITIES)
-    whole = Annotation(SEGMENTS, 2, "1 for the whole tumour")
-    parts = Annotation(SEGMENTS, 5, "1 necrosis, 2 oedema, 4 enhancing tumour; no voxel has 3")
-    return AnnotatedSource(
-        name=name,
-        title=title,
-        classes=len(INSTITUTIONS),
-        shape=(channels, *(SIDES[1:] if slices else SIDES)),
-        sizes=sizes,
-        mean=(0.5,) * channels,
-        std=(0.5,) * channels,
-        licence=LICENCE,
-        how_to_get=HOW_2020 if load is _load_2020 else _HOW,
-        files=files,
-        load=load,
-        about=slices,
-        stand_ins=stand_ins,
-        note=note,
-        annotations={"tumour": whole if slices else parts},
+# -- slices of one sequence of 2020 --
+
+
+def _subjects(modality: str, home: Path) -> dict[str, list[Path]]:
+    """The file of each case, by split."""
+    return {split: _files_of(cases, (modality,)) for split, cases in _cases_2020(home).items()}
+
+
+def middle_slices(path: Path) -> np.ndarray:
+    """The middle axial slices (120, 240, 240) of a case. Raises DataError for other sides."""
+    return of_full_size(path, read_volume(path))[SHOWN]
+
+
+def _of_sequence(modality: str) -> DataSource:
+    name = f"brats2020-{modality}"
+    return DataSource(
+        **slices("brats2020-of-one-sequence", name, f"BraTS 2020, {modality.upper()} slices"),
+        sizes={split: count * (SHOWN.stop - SHOWN.start) for split, count in CASES_2020.items()},
+        files=lambda home: [*itertools.chain(*_subjects(modality, home).values())],
+        load=lambda home: splits_of(_subjects(modality, home), middle_slices),
+        stand_ins=(
+            f"lgg-mri-du-{'t1' if modality == 't1' else 'flair'}",
+            f"phantom-brains-b-{modality}",
+        ),
     )
 
 
+_PARTS = {
+    "tumour": Annotation(SEGMENTS, 5, "1 necrosis, 2 oedema, 4 enhancing tumour; no voxel has 3")
+}
+_2018 = DataSource(
+    **said("brats2018"),
+    classes=len(INSTITUTIONS),
+    shape=(len(MODALITIES), *SIDES),
+    sizes={"train": sum(CASES.values()) - len(TESTED), "test": len(TESTED)},
+    mean=(0.5,) * len(MODALITIES),
+    std=(0.5,) * len(MODALITIES),
+    files=lambda home: _files_of(_cases_2018(home), (*MODALITIES, "seg")),
+    load=_load,
+    stand_ins=("lgg-mri-volumes", "phantom-volumes"),
+    annotations=_PARTS,
+)
+
 SOURCES = [
-    _source(
-        "brats2018",
-        "BraTS 2018",
-        {"train": sum(CASES.values()) - len(TESTED), "test": len(TESTED)},
-        _files,
-        _load,
-        ("lgg-mri-volumes", "phantom-volumes"),
-        "285 volumes of uint8, 10 GB of memory; split as in NVFlare's example",
+    _2018,
+    replace(
+        _2018,
+        **said("brats2018-slices"),
+        shape=(3, *SIDES[1:]),
+        sizes={"train": 11_057, "test": 2_616},
+        mean=(0.5,) * 3,
+        std=(0.5,) * 3,
+        files=lambda home: _files_of(_high(home), ("t2", "seg")),
+        load=_load_slices,
+        about=True,
+        stand_ins=("lgg-mri", "phantom-tumours"),
+        annotations={"tumour": Annotation(SEGMENTS, 2, "1 for the whole tumour")},
     ),
-    _source(
-        "brats2018-slices",
-        "BraTS 2018, T2 slices",
-        {"train": 11_057, "test": 2_616},
-        _slices_files,
-        _load_slices,
-        ("lgg-mri", "phantom-tumours"),
-        "high grade only; one channel three times; the first 40 cases by name are the test split",
-        slices=True,
+    replace(
+        _2018,
+        **said("brats2020"),
+        sizes=dict(CASES_2020),
+        files=_files_2020,
+        load=_load_2020,
+        stand_ins=("lgg-mri-volumes-public", "phantom-volumes-public"),
     ),
-    _source(
-        "brats2020",
-        "BraTS 2020",
-        dict(CASES_2020),
-        _files_2020,
-        _load_2020,
-        ("lgg-mri-volumes-public", "phantom-volumes-public"),
-        "494 volumes of uint8, 18 GB of memory; the test split is the validation data, which have"
-        " no labels; its training data hold those of BraTS 2018",
-    ),
+    *map(_of_sequence, ("t1", "t2")),
 ]

@@ -17,10 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import FINDINGS, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.source import SYNTHETIC, Split
+from datasets.source import FINDINGS, SEGMENTS, SYNTHETIC, Annotation, DataSource, Split
 from datasets.sources import digits, mnist
-from datasets.sources.grey import halved
+from datasets.sources.cifar import halved
 
 SIDE = 40
 MOST = 4
@@ -106,7 +105,7 @@ def boxes(pictures: np.ndarray) -> np.ndarray:
     return (rows[:, :, None] & columns[:, None]).astype(np.uint8)
 
 
-def compose(count: int, pictures: np.ndarray, labels: np.ndarray, seed: int) -> AnnotatedSplit:
+def compose(count: int, pictures: np.ndarray, labels: np.ndarray, seed: int) -> Split:
     """So many canvases of pictures uint8 (p, s, s), which show the digits `labels` (p,).
 
     The class of a canvas is how many pictures it has, less one.
@@ -119,7 +118,7 @@ def compose(count: int, pictures: np.ndarray, labels: np.ndarray, seed: int) -> 
     findings[where.canvas, labels[where.picture]] = 1
     place(places, boxes(pictures) * (1 + labels.astype(np.uint8))[:, None, None], where)
     numbers = np.bincount(where.canvas, minlength=count) - 1
-    return AnnotatedSplit(images[:, None], numbers, {"findings": findings, "places": places})
+    return Split(images[:, None], numbers, {"findings": findings, "places": places})
 
 
 def to_tens(images: np.ndarray) -> np.ndarray:
@@ -133,7 +132,7 @@ def _source(
     sizes: tuple[int, int],
     part: slice,
     stand_in: str = "",
-) -> AnnotatedSource:
+) -> DataSource:
     """Canvases of a part of the digits: of MNIST's if anything stands in for them."""
     of, fit = (_MNIST, halved) if stand_in else (_DIGITS, to_tens)
     by_split = dict(zip(("train", "test"), sizes, strict=True))
@@ -150,7 +149,7 @@ def _source(
             for split, count in by_split.items()
         }
 
-    return AnnotatedSource(
+    return DataSource(
         name=name,
         title=title,
         classes=MOST,

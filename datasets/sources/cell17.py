@@ -18,18 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import all_of, in_part, listed, whole
-from datasets.nuclei import NUCLEI, TCGA_MEAN, TCGA_STD, read_all
-from datasets.source import Split
+from datasets.folders import all_of, in_part, inside, listed
+from datasets.nuclei import NUCLEI, TCGA_MEAN, TCGA_STD, pairs_of, read_all
+from datasets.source import DataSource, Split, said
 
 SIDES = (600, 600)
 COUNT = 32
 """Images of each split."""
-_HOW = (
-    "Get the folder cpm17 of https://drive.google.com/drive/folders/1l55cv3DuY-f7-JotDN7N5nbNnjbLWchK"
-    " (see https://github.com/vqdang/hover_net/issues/5) into the data home."
-)
 
 
 def _wanted(folder: Path) -> list[list[Path]]:
@@ -42,52 +37,34 @@ def _wanted(folder: Path) -> list[list[Path]]:
     return [[file] for path in images for file in (path, maps / f"{path.stem}{ending}")]
 
 
-def _files(home: Path) -> list[Path]:
-    """Image and annotation in turn, of both splits, or none. Raises DataError for some of them."""
-
-    def read(folder: Path) -> list[Path]:
-        wanted = {folder / split: _wanted(folder / split) for split in ("train", "test")}
-        for place, there in wanted.items():
-            if len(there) != 2 * COUNT:
-                raise in_part(f"{place} has {len(there) // 2} of {COUNT} images", _HOW)
-        return all_of("Cell17", [names for there in wanted.values() for names in there], _HOW)
-
-    return whole("Cell17", home, ["cpm17"], read, _HOW) or []
+@inside("cpm17")
+def _files(folder: Path) -> list[Path]:
+    """Image and annotation in turn, of both splits. Raises DataError for some of them."""
+    wanted = {folder / split: _wanted(folder / split) for split in ("train", "test")}
+    for place, there in wanted.items():
+        if len(there) != 2 * COUNT:
+            raise in_part(f"{place} has {len(there) // 2} of {COUNT} images")
+    return all_of([names for there in wanted.values() for names in there])
 
 
 def _load(home: Path) -> dict[str, Split]:
-    paths = _files(home)
-    pairs = [*zip(paths[::2], paths[1::2], strict=True)]
-    splits: dict[str, Split] = {}
-    for split, first in (("train", 0), ("test", COUNT)):
-        images, objects = read_all(pairs[first : first + COUNT], SIDES, pad=True)
-        splits[split] = AnnotatedSplit(
-            images,
-            np.zeros(COUNT, np.int64),
-            {"nuclei": objects},
-            groups=np.arange(COUNT) + first,
-        )
-    return splits
+    images, objects = read_all(pairs_of(_files(home)), SIDES, pad=True)
+    number = np.arange(2 * COUNT)
+    every = Split(images, np.zeros_like(number), {"nuclei": objects}, groups=number)
+    return every.divided(number >= COUNT)
 
 
 SOURCES = [
-    AnnotatedSource(
-        name="cell17",
-        title="Cell17",
+    DataSource(
+        **said("cell17"),
         classes=1,
         shape=(3, *SIDES),
         sizes={"train": COUNT, "test": COUNT},
         mean=TCGA_MEAN,
         std=TCGA_STD,
-        licence=(
-            "the challenge states none that could be found: for research; cite Vu et al., Frontiers"
-            " in Bioengineering and Biotechnology 2019"
-        ),
-        how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("dsb2018-stain", "phantom-nuclei-third"),
-        note="smaller images are filled up to 600 x 600 pixels with white",
         annotations=NUCLEI,
     )
 ]

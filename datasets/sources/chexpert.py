@@ -19,38 +19,21 @@ from pathlib import Path
 import numpy as np
 
 from datasets import films
-from datasets.annotations import FINDINGS, IGNORE, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
-from datasets.folders import all_of, read_table, unrepeated, whole
-from datasets.source import DataError, Split
+from datasets.folders import all_of, inside, read_table, unrepeated
+from datasets.source import FINDINGS, IGNORE, Annotation, DataError, DataSource, Split, said
 
-COLUMNS = (
-    "No Finding",
-    "Enlarged Cardiomediastinum",
-    "Cardiomegaly",
-    "Lung Opacity",
-    "Lung Lesion",
-    "Edema",
-    "Consolidation",
-    "Pneumonia",
-    "Atelectasis",
-    "Pneumothorax",
-    "Pleural Effusion",
-    "Pleural Other",
-    "Fracture",
-    "Support Devices",
+_COLUMNS = (
+    "No Finding, Enlarged Cardiomediastinum, Cardiomegaly, Lung Opacity, Lung Lesion, Edema,"
+    " Consolidation, Pneumonia, Atelectasis, Pneumothorax, Pleural Effusion, Pleural Other,"
+    " Fracture, Support Devices"
 )
+COLUMNS = tuple(_COLUMNS.split(", "))
 """In the order of the tables."""
 NAMES = tuple(films.slug(column) for column in COLUMNS)
 FOLDERS = ("CheXpert-v1.0", "CheXpert-v1.0-small")
 TABLES = {"train": "train.csv", "test": "valid.csv"}
 VALUES = {"": 0, "0.0": 0, "1.0": 1, "-1.0": IGNORE}
-_HOW = (
-    "Register and agree to the terms of Stanford AIMI at"
-    " https://stanfordmlgroup.github.io/competitions/chexpert/, download CheXpert-v1.0 (its batches"
-    " and tables) or CheXpert-v1.0-small, and unpack it into the data home, so that train.csv,"
-    " valid.csv, train and valid lie in the folder CheXpert-v1.0 or CheXpert-v1.0-small there."
-)
 
 
 @dataclass(frozen=True)
@@ -68,32 +51,29 @@ def read(home: Path, table: str) -> Films:
     """A table of the folder `home`. Raises DataError for values or paths that are not the official
     ones.
     """
-    rows = read_table(home / table, ("Path", *COLUMNS), _HOW)
+    rows = read_table(home / table, ("Path", *COLUMNS))
     try:
         findings = np.array([[VALUES[row[column]] for column in COLUMNS] for row in rows], np.uint8)
     except KeyError as error:
         raise DataError(
-            f"{home / table} has a value {error.args[0]!r}, not 1.0, 0.0, -1.0 or blank. {_HOW}"
+            f"{home / table} has a value {error.args[0]!r}, not 1.0, 0.0, -1.0 or blank."
         ) from error
     patients = [re.search(r"/patient(\d+)/", row["Path"]) for row in rows]
     if not all(patients):
-        raise DataError(f"{home / table} has paths without the folder of a patient. {_HOW}")
-    unrepeated(home / table, [row["Path"] for row in rows], _HOW)
+        raise DataError(f"{home / table} has paths without the folder of a patient.")
+    unrepeated(home / table, [row["Path"] for row in rows])
     paths = [home / row["Path"].split("/", 1)[1] for row in rows]
     return Films(
         paths, np.array([int(patient[1]) for patient in patients if patient], np.int64), findings
     )
 
 
-def _files(home: Path) -> list[Path]:
-    """Both tables, and the films in their order, or none. Raises DataError for some of them."""
-
-    def read_both(folder: Path) -> list[Path]:
-        tables = [folder / table for table in TABLES.values()]
-        paths = [path for table in TABLES.values() for path in read(folder, table).paths]
-        return all_of("CheXpert", [[path] for path in (*tables, *paths)], _HOW)
-
-    return whole("CheXpert", home, FOLDERS, read_both, _HOW) or []
+@inside(*FOLDERS)
+def _files(folder: Path) -> list[Path]:
+    """Both tables, and the films in their order. Raises DataError for some of them."""
+    tables = [folder / table for table in TABLES.values()]
+    paths = [path for table in TABLES.values() for path in read(folder, table).paths]
+    return all_of([path] for path in (*tables, *paths))
 
 
 def _load(home: Path) -> dict[str, Split]:
@@ -103,7 +83,7 @@ def _load(home: Path) -> dict[str, Split]:
     for split, table in zip(TABLES, tables, strict=True):
         stated = read(table.parent, table.name)
         own, rest = rest[: len(stated.paths)], rest[len(stated.paths) :]
-        splits[split] = AnnotatedSplit(
+        splits[split] = Split(
             films.read_films(own, FULL),
             films.any_finding(stated.findings, NAMES),
             {"findings": stated.findings},
@@ -112,35 +92,18 @@ def _load(home: Path) -> dict[str, Split]:
     return splits
 
 
+_BY = "read from reports by a program, in the test split by radiologists (Irvin et al. 2019)"
 SOURCES = [
-    AnnotatedSource(
-        name="chexpert",
-        title="CheXpert",
+    DataSource(
+        **said("chexpert"),
         classes=2,
         shape=(1, FULL, FULL),
         sizes={"train": 223_414, "test": 234},
         mean=films.MEAN,
         std=films.STD,
-        licence=(
-            "Stanford University Dataset Research Use Agreement: non-commercial research, no"
-            " redistribution"
-        ),
-        how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("nih-cxr14-sample-ap", "phantom-films-shifted"),
-        note=(
-            "frontal and lateral films; the test split is the official valid set (assumed);"
-            f" 223,648 films of {FULL} x {FULL} bytes are 59 GB of memory"
-        ),
-        annotations={
-            "findings": Annotation(
-                FINDINGS,
-                len(NAMES),
-                "read from reports by a program, in the test split by radiologists (Irvin et al."
-                " 2019)",
-                NAMES,
-            )
-        },
+        annotations={"findings": Annotation(FINDINGS, len(NAMES), _BY, NAMES)},
     )
 ]

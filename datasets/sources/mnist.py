@@ -8,15 +8,15 @@ be called `mnist`, `FashionMNIST` or `fashion-mnist` too.
 from __future__ import annotations
 
 import gzip
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
-from datasets.folders import Spelling, all_of, places, whole
-from datasets.source import DataError, DataSource, Split, read_npz
+from datasets.folders import Spelling, all_of, inside, places, reading
+from datasets.source import DataError, DataSource, Split, read_npz, said
 
 _IDX = (
     "train-images-idx3-ubyte",
@@ -33,25 +33,15 @@ def read_idx(path: Path) -> np.ndarray:
     """An IDX file of unsigned bytes (LeCun's format), or a gzip of one. Raises DataError if it
     cannot be read, or its length is not what it says.
     """
-    try:
+    with reading(path, "an IDX file of unsigned bytes"):
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
             raw = stream.read(MOST)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"cannot read {path}: {error}. Download it again.") from error
-    if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
-        raise DataError(
-            f"{path} is not an IDX file of unsigned bytes. Delete it and download it again."
-        )
-    dimensions = raw[3]
-    if len(raw) < 4 + 4 * dimensions:
-        raise DataError(f"{path} is truncated. Delete it and download it again.")
-    shape = np.frombuffer(raw, ">i4", dimensions, 4)
-    body = np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions)
-    if body.size != int(np.prod(shape)):
-        raise DataError(
-            f"{path} is truncated: {body.size} bytes of {int(np.prod(shape))}. Delete it and"
-            " download it again."
-        )
+        if raw[:3] != b"\x00\x00\x08":
+            raise ValueError("it does not begin as one")
+        shape = np.frombuffer(raw, ">i4", raw[3], 4)
+        body = np.frombuffer(raw, np.uint8, offset=4 + shape.nbytes)
+        if body.size != int(np.prod(shape)):
+            raise ValueError(f"it is truncated: {body.size} bytes of {int(np.prod(shape))}")
     return body.reshape(shape)
 
 
@@ -61,84 +51,65 @@ def _names(part: str) -> list[str]:
     return [spelling + packed for packed in ("", ".gz") for spelling in spellings]
 
 
-def _files(name: str, folder: str, title: str, how_to_get: str) -> Callable[[Path], list[Path]]:
-    def official(folder: Path) -> list[Path]:
-        wanted = [[folder / spelling for spelling in _names(part)] for part in _IDX]
-        return all_of(title, wanted, how_to_get)
+def _source(name: str, folder: str, mirror: str, hashes: Sequence[str]) -> DataSource:
+    archives = [
+        Download(f"{mirror}/{part}.gz", sha256) for part, sha256 in zip(_IDX, hashes, strict=True)
+    ]
+    text = said(name)
+
+    @inside(*(place for own in (folder, name) for place in (f"{own}/raw", own)))
+    def official(place: Path) -> list[Path]:
+        return all_of([[place / spelling for spelling in _names(part)] for part in _IDX])
 
     def files(home: Path) -> list[Path]:
-        names = [place for own in (folder, name) for place in (f"{own}/raw", own)]
-        npz = places(home, f"{name}.npz")[:1]
-        found = npz or whole(title, home, names, official, how_to_get) or []
+        found = places(home, f"{name}.npz")[:1] or official(home)
         loose = (home / spelling for part in _IDX for spelling in _names(part))
         if not found and (stray := next(filter(None, map(Spelling().find, loose)), None)):
             raise DataError(
                 f"{stray} may be of MNIST or of Fashion-MNIST. Move it to {home / folder / 'raw'},"
-                f" if it is of {title}, or else to the other's. {how_to_get}"
+                f" if it is of {text['title']}, or else to the other's."
             )
         return found
 
-    return files
-
-
-def _loader(
-    files_of: Callable[[Path], list[Path]], how_to_get: str
-) -> Callable[[Path], dict[str, Split]]:
     def load(home: Path) -> dict[str, Split]:
-        files = files_of(home)
-        if files[0].suffix.lower() == ".npz":
-            return read_npz(files[0], how_to_get)
-        images, labels, test_images, test_labels = (read_idx(path) for path in files)
+        paths = files(home)
+        if paths[0].suffix.lower() == ".npz":
+            return read_npz(paths[0])
+        images, labels, test_images, test_labels = map(read_idx, paths)
         return {
             "train": Split(images[:, None], labels.astype(np.int64)),
             "test": Split(test_images[:, None], test_labels.astype(np.int64)),
         }
 
-    return load
-
-
-def _source(
-    name: str,
-    folder: str,
-    title: str,
-    mean: float,
-    std: float,
-    licence: str,
-    mirror: str,
-    hashes: Sequence[str],
-) -> DataSource:
-    how = (
-        f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
-    )
-    archives = [
-        Download(f"{mirror}/{part}.gz", sha256) for part, sha256 in zip(_IDX, hashes, strict=True)
-    ]
-    files = _files(name, folder, title, how)
     return DataSource(
-        name=name,
-        title=title,
+        **text,
         classes=10,
         shape=(1, 28, 28),
         sizes={"train": 60_000, "test": 10_000},
-        mean=(mean,),
-        std=(std,),
-        licence=licence,
-        how_to_get=how,
+        mean=(0.1307,),
+        std=(0.3081,),
         files=files,
-        load=_loader(files, how),
+        load=load,
         download=lambda home: fetch_all(archives, home / folder / "raw"),
         stand_ins=("digits",),
     )
 
 
+_FASHION = _source(
+    "fashion-mnist",
+    "FashionMNIST",
+    "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
+    (
+        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+    ),
+)
 SOURCES = [
     _source(
         "mnist",
         "MNIST",
-        "MNIST",
-        0.1307,
-        0.3081,
-        "CC BY-SA 3.0 (Yann LeCun and Corinna Cortes)",
         "https://ossci-datasets.s3.amazonaws.com/mnist",
         (
             "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
@@ -147,19 +118,5 @@ SOURCES = [
             "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
         ),
     ),
-    _source(
-        "fashion-mnist",
-        "FashionMNIST",
-        "Fashion-MNIST",
-        0.2860,
-        0.3530,
-        "MIT (Zalando SE)",
-        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
-        (
-            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-        ),
-    ),
+    replace(_FASHION, mean=(0.2860,), std=(0.3530,)),
 ]

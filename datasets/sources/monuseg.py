@@ -24,14 +24,13 @@ The class of an image is its organ, by `ORGANS`; its group is the image, for no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import all_of, beside, whole
+from datasets.folders import all_of, beside, inside, whole
 from datasets.nuclei import (
     NUCLEI,
     TCGA_MEAN,
@@ -41,42 +40,15 @@ from datasets.nuclei import (
     read_all,
     read_index,
 )
-from datasets.source import DataError, Split
+from datasets.source import DataError, DataSource, Split, said
 
 ORGANS = (
-    "breast",
-    "kidney",
-    "liver",
-    "prostate",
-    "bladder",
-    "colon",
-    "stomach",
-    "lung",
-    "brain",
+    *("breast", "kidney", "liver", "prostate", "bladder", "colon", "stomach"),
+    *("lung", "brain"),
 )
 """By class. The first four are the clients of FedIOD's Table 3; lung and brain are in the test data
 only."""
-_IMAGES = """
-train breast A7-A13E-01Z-00-DX1 AR-A1AK-01Z-00-DX1 AR-A1AS-01Z-00-DX1 E2-A14V-01Z-00-DX1
-train kidney B0-5711-01Z-00-DX1 HE-7128-01Z-00-DX1 HE-7129-01Z-00-DX1 HE-7130-01Z-00-DX1
-train liver 18-5592-01Z-00-DX1 21-5784-01Z-00-DX1 38-6178-01Z-00-DX1 50-5931-01Z-00-DX1
-train prostate G9-6348-01Z-00-DX1 G9-6356-01Z-00-DX1 G9-6362-01Z-00-DX1 G9-6363-01Z-00-DX1
-test breast A7-A13F-01Z-00-DX1 E2-A1B5-01Z-00-DX1
-test kidney B0-5698-01Z-00-DX1 B0-5710-01Z-00-DX1
-test liver 21-5786-01Z-00-DX1 49-4488-01Z-00-DX1
-test prostate CH-5767-01Z-00-DX1 G9-6336-01Z-00-DX1
-other bladder DK-A2I6-01A-01-TS1 G2-A2EK-01A-02-TSB
-other colon AY-A8YK-01A-01-TS1 NH-A8F7-01A-01-TS1
-other stomach KB-A93J-01A-01-TS1 RD-A8N9-01A-01-TS1
-challenge bladder CU-A0YN-01A-02-BSB ZF-A9R5-01A-01-TS1
-challenge brain FG-A4MU-01B-01-TS1 HT-8564-01Z-00-DX1
-challenge breast AC-A2FO-01A-01-TS1 AO-A0J2-01A-01-BSA
-challenge colon A6-6782-01A-01-BS1
-challenge kidney 2Z-A9J9-01A-01-TS1 GL-6846-01A-01-BS1 IZ-8196-01A-01-BS1
-challenge lung 44-2665-01B-06-BS6 69-7764-01A-01-TS1
-challenge prostate EJ-A46H-01A-03-TSC HC-7209-01A-01-TS1
-"""
-_LINES = [line.split() for line in _IMAGES.split("\n") if line]
+_LINES = [*map(str.split, Path(__file__).with_suffix(".txt").read_text().splitlines())]
 PARTS: dict[str, tuple[str, ...]] = {
     part: tuple(
         sorted(f"TCGA-{name}" for own, _, *names in _LINES if own == part for name in names)
@@ -90,21 +62,10 @@ GROUPS = {name: number for number, name in enumerate(ORGANS_OF)}
 """Number of each image, the same in all sets of this file."""
 TRAINING, TESTS = "MoNuSeg 2018 Training Data", "MoNuSegTestData"
 FULL, HALF = (1000, 1000), (500, 500)
-_LICENCE = (
-    "CC BY-NC-SA 4.0 (MoNuSeg; images of TCGA): not for commercial use; cite Kumar et al., IEEE TMI"
-    " 2017 and 2020"
-)
-_HOW = (
-    "Get the training and the test data from https://monuseg.grand-challenge.org/Data/ and unpack"
-    " them in the folder monuseg of the data home."
-)
-_HOW_HALF = (
-    "It is MoNuSeg's training data with 2 x 2 means of the pixels, as index.csv, images/ID.png and"
-    " labels/ID.png in the folder monuseg_30 of the data home; without it get MoNuSeg itself."
-)
-
 Splits = Mapping[str, tuple[str, ...]]
 """Ids by split."""
+Pair = tuple[Path, Path]
+"""Image and annotation of one id."""
 
 KUMAR: Splits = {part: PARTS[part] for part in ("train", "test", "other")}
 OFFICIAL: Splits = {
@@ -118,147 +79,102 @@ ALL: Splits = {
 }
 
 
-def _split(
-    names: tuple[str, ...], pairs: Mapping[str, tuple[Path, Path]], sides: tuple[int, int]
-) -> Split:
-    images, objects = read_all([pairs[name] for name in names], sides)
-    return AnnotatedSplit(
-        images,
-        np.array([ORGANS.index(ORGANS_OF[name]) for name in names], np.int64),
-        {"nuclei": objects},
-        groups=np.array([GROUPS[name] for name in names], np.int64),
-    )
+def _load_of(
+    splits: Splits, pairs_at: Callable[[Path], Mapping[str, Pair]], sides: tuple[int, int]
+) -> Callable[[Path], dict[str, Split]]:
+    """Reads splits of the pairs of files by id in a data home."""
+
+    def load(home: Path) -> dict[str, Split]:
+        pairs = pairs_at(home)
+        found = {}
+        for split, names in splits.items():
+            images, objects = read_all([pairs[name] for name in names], sides)
+            found[split] = Split(
+                images,
+                np.array([ORGANS.index(ORGANS_OF[name]) for name in names], np.int64),
+                {"nuclei": objects},
+                groups=np.array([GROUPS[name] for name in names], np.int64),
+            )
+        return found
+
+    return load
 
 
 # -- the official layout --
 
 
-def _files_of(splits: Splits) -> Callable[[Path], list[Path]]:
+def _wanted(name: str, training: Path, tests: Path) -> list[list[Path]]:
+    """Image and annotation of an id, each under its usual names."""
+    if name in PARTS["challenge"]:
+        maps = [tests / f"{name}{suffix}" for suffix in (".xml", ".mat", ".png")]
+        return [[tests / f"{name}.tif"], maps]
+    maps = [training / "Labels" / f"{name}{suffix}" for suffix in (".mat", ".png")]
+    image = training / "Tissue Images" / f"{name}.tif"
+    return [[image], [training / "Annotations" / f"{name}.xml", *maps]]
+
+
+def _files(names: Sequence[str], home: Path) -> list[Path]:
     """Image and annotation of each id in turn, or none. Raises DataError for some of them."""
-    names = [name for names in splits.values() for name in names]
 
-    def read(home: Path, folder: Path) -> list[Path]:
+    def read(folder: Path) -> list[Path]:
         training, tests = (beside(home, folder, name) for name in (TRAINING, TESTS))
-        wanted = []
-        for name in names:
-            if name in PARTS["challenge"]:
-                wanted.append([tests / f"{name}.tif"])
-                wanted.append([tests / f"{name}{suffix}" for suffix in (".xml", ".mat", ".png")])
-            else:
-                maps = (training / "Labels" / f"{name}{suffix}" for suffix in (".mat", ".png"))
-                wanted.append([training / "Tissue Images" / f"{name}.tif"])
-                wanted.append([training / "Annotations" / f"{name}.xml", *maps])
-        return all_of("MoNuSeg", wanted, _HOW)
+        return all_of([file for name in names for file in _wanted(name, training, tests)])
 
-    def files(home: Path) -> list[Path]:
-        folders = [TRAINING, TESTS] if PARTS["challenge"][0] in names else [TRAINING]
-        return whole("MoNuSeg", home, folders, partial(read, home), _HOW) or []
-
-    return files
+    folders = [TRAINING, TESTS] if PARTS["challenge"][0] in names else [TRAINING]
+    return whole(home, folders, read) or []
 
 
-def _load_of(splits: Splits) -> Callable[[Path], dict[str, Split]]:
-    def load(home: Path) -> dict[str, Split]:
-        paths, names = _files_of(splits)(home), [name for ids in splits.values() for name in ids]
-        pairs = dict(zip(names, zip(paths[::2], paths[1::2], strict=True), strict=True))
-        return {split: _split(names, pairs, FULL) for split, names in splits.items()}
-
-    return load
+def _pairs(names: Sequence[str], home: Path) -> Mapping[str, Pair]:
+    return dict(zip(names, pairs_of(_files(names, home)), strict=True))
 
 
 # -- halved, with an index --
 
 
-def _half_files(home: Path) -> list[Path]:
+@inside("monuseg_30")
+def _half_files(folder: Path) -> list[Path]:
     """Raises DataError for an index with other images or organs than MoNuSeg's training data."""
-    title = "MoNuSeg at half resolution"
-
-    def read(folder: Path) -> list[Path]:
-        rows = read_index(folder, ("organ",), _HOW_HALF)
-        stated = {row["id"]: row["organ"].lower() for row in rows}
-        wanted = {name: ORGANS_OF[name] for name in OFFICIAL["train"]}
-        if stated != wanted:
-            first = min(name for name, _ in stated.items() ^ wanted.items())
-            raise DataError(
-                f"{folder / 'index.csv'} does not name MoNuSeg's 30 training images with their"
-                f" organs; the first that differs is {first}. {_HOW_HALF}"
-            )
-        return indexed(title, folder, rows, _HOW_HALF)
-
-    return whole(title, home, ["monuseg_30"], read, _HOW_HALF) or []
+    rows = read_index(folder, "organ")
+    stated = {row["id"]: row["organ"].lower() for row in rows}
+    wanted = {name: ORGANS_OF[name] for name in OFFICIAL["train"]}
+    if stated != wanted:
+        first = min(name for name, _ in stated.items() ^ wanted.items())
+        raise DataError(
+            f"{folder / 'index.csv'} does not name MoNuSeg's 30 training images with their"
+            f" organs; the first that differs is {first}."
+        )
+    return indexed(folder, rows)
 
 
-def _half_load_of(splits: Splits) -> Callable[[Path], dict[str, Split]]:
-    def load(home: Path) -> dict[str, Split]:
-        # In the order of the ids, as the index is read.
-        pairs = dict(zip(OFFICIAL["train"], pairs_of(_half_files(home)), strict=True))
-        return {split: _split(names, pairs, HALF) for split, names in splits.items()}
-
-    return load
+def _half_pairs(home: Path) -> Mapping[str, Pair]:
+    return dict(zip(OFFICIAL["train"], pairs_of(_half_files(home)), strict=True))
 
 
-def _source(
-    name: str,
-    title: str,
-    splits: Splits,
-    note: str,
-    stand_ins: tuple[str, ...],
-    half: bool = False,
-) -> AnnotatedSource:
-    return AnnotatedSource(
-        name=name,
-        title=title,
+def _source(name: str, splits: Splits, stand_ins: tuple[str, ...], half: bool) -> DataSource:
+    names = [name for names in splits.values() for name in names]
+    sides = HALF if half else FULL
+    return DataSource(
+        **said(name),
         classes=len(ORGANS),
         class_names=ORGANS,
         class_labels={
             split: tuple(ORGANS.index(ORGANS_OF[name]) for name in names)
             for split, names in splits.items()
         },
-        shape=(3, *(HALF if half else FULL)),
+        shape=(3, *sides),
         sizes={split: len(names) for split, names in splits.items()},
         mean=TCGA_MEAN,
         std=TCGA_STD,
-        licence=_LICENCE,
-        how_to_get=_HOW_HALF if half else _HOW,
-        files=_half_files if half else _files_of(splits),
-        load=_half_load_of(splits) if half else _load_of(splits),
-        stand_ins=stand_ins,
-        note=note,
+        files=_half_files if half else partial(_files, names),
+        load=_load_of(splits, _half_pairs if half else partial(_pairs, names), sides),
+        stand_ins=(*stand_ins, "phantom-nuclei"),
         annotations=NUCLEI,
     )
 
 
 SOURCES = [
-    _source(
-        "monuseg",
-        "MoNuSeg 2018",
-        OFFICIAL,
-        "the challenge's 30 training and 14 test images",
-        ("monuseg-half-all", "phantom-nuclei"),
-    ),
-    _source(
-        "monuseg-kumar",
-        "MoNuSeg 2018, Kumar's division",
-        KUMAR,
-        "16 images of four organs to train, 8 of the same to test, 6 of others",
-        ("monuseg-half", "phantom-nuclei"),
-    ),
-    _source(
-        "monuseg-half",
-        "MoNuSeg 2018 at half resolution",
-        KUMAR,
-        "at half resolution, about 20x; in Kumar's division: 16 images of four organs to train, 8"
-        " of the same to test, 6 of others; 16,958 nuclei, where the challenge states about 22,000",
-        ("phantom-nuclei",),
-        half=True,
-    ),
-    _source(
-        "monuseg-half-all",
-        "MoNuSeg 2018 at half resolution, all organs",
-        ALL,
-        "the 30 training images at half resolution, about 20x, in a division of this suite's own:"
-        " 19 to train and 11 to test, with every organ in both",
-        ("phantom-nuclei",),
-        half=True,
-    ),
+    _source("monuseg", OFFICIAL, ("monuseg-half-all",), half=False),
+    _source("monuseg-kumar", KUMAR, ("monuseg-half",), half=False),
+    _source("monuseg-half", KUMAR, (), half=True),
+    _source("monuseg-half-all", ALL, (), half=True),
 ]

@@ -19,16 +19,16 @@ suite was built with, every finding that more than one patient of a site has in 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from datasets import films
-from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
-from datasets.folders import Spelling, in_part, listed, read_table, unrepeated, whole
-from datasets.source import DataError, Split
+from datasets.folders import Spelling, in_part, inside, listed, read_table, reading, unrepeated
+from datasets.source import FINDINGS, Annotation, DataError, DataSource, Split, said
 from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
 FILMS = 112_120
@@ -37,22 +37,11 @@ NEARLY = 0.9
 sample."""
 SMALL = 128
 """Pixels of the long side in samples: those of the sample that this suite was built with."""
-NAMES = (
-    "atelectasis",
-    "cardiomegaly",
-    "effusion",
-    "infiltration",
-    "mass",
-    "nodule",
-    "pneumonia",
-    "pneumothorax",
-    "consolidation",
-    "edema",
-    "emphysema",
-    "fibrosis",
-    "pleural-thickening",
-    "hernia",
-)
+_NAMES = """
+atelectasis cardiomegaly effusion infiltration mass nodule pneumonia pneumothorax consolidation
+edema emphysema fibrosis pleural-thickening hernia
+"""
+NAMES = tuple(_NAMES.split())
 """In the order of Table 1 of Wang et al. 2017 and of their later fourteen."""
 IN_CHEXPERT = {
     name: {"pleural-effusion": "effusion"}.get(name, name)
@@ -67,15 +56,6 @@ TABLES = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv")
 LISTS = {"train": "train_val_list.txt", "test": "test_list.txt"}
 _COLUMNS = ("Image Index", "Finding Labels", "Patient ID")
 _VIEW, AP = "View Position", "AP"
-_LICENCE = (
-    "the NIH Clinical Center's terms: use is unrestricted, with a link to the download site, an"
-    " acknowledgement of the NIH Clinical Center and a citation of Wang et al., CVPR 2017"
-)
-_HOW = (
-    "Download Data_Entry_2017, train_val_list.txt, test_list.txt and the twelve archives of images"
-    " from https://nihcc.app.box.com/v/ChestXray-NIHCC (no registration; batch_download_zips.py"
-    " there fetches the archives), and unpack them in the folder nih_cxr of the data home."
-)
 
 
 @dataclass(frozen=True)
@@ -109,18 +89,15 @@ def _lists(home: Path) -> dict[str, Path]:
     return {split: path for split, path in found.items() if path}
 
 
-def _folder(home: Path) -> Path | None:
-    """The set's folder under the data home. Raises DataError for a table without films, and for
-    films without a table.
+@inside("nih_cxr")
+def _folder(folder: Path) -> list[Path]:
+    """The set's folder alone. Raises DataError for a table without films, and for films without a
+    table.
     """
-
-    def read(folder: Path) -> Path:
-        lacks = "films in images" if _table(folder) else TABLES[0]
-        if not _table(folder) or not _paths(folder):
-            raise in_part(f"{folder} lacks {lacks}", _HOW)
-        return folder
-
-    return whole("NIH ChestX-ray14", home, ["nih_cxr"], read, _HOW)
+    lacks = "films in images" if _table(folder) else TABLES[0]
+    if not _table(folder) or not _paths(folder):
+        raise in_part(f"{folder} lacks {lacks}")
+    return [folder]
 
 
 def read_films_of(home: Path) -> list[Film]:
@@ -132,30 +109,23 @@ def read_films_of(home: Path) -> list[Film]:
     table, there = _table(home), _paths(home)
     if table is None:
         return []
-    records = []
-    rows = read_table(table, _COLUMNS, _HOW)
-    unrepeated(table, [row["Image Index"] for row in rows], _HOW)
-    for row in rows:
-        name = row["Image Index"]
-        if name.lower() in there:
-            present = frozenset(films.slug(label) for label in row["Finding Labels"].split("|")) - {
-                films.NO_FINDING
-            }
-            if not present <= set(NAMES):
-                raise DataError(
-                    f"{table}: {name} has findings other than the fourteen:"
-                    f" {row['Finding Labels']}. {_HOW}"
-                )
-            if not row["Patient ID"].isdecimal():
-                raise DataError(
-                    f"{table}: the patient of {name} is {row['Patient ID']!r}, which is no number."
-                    f" {_HOW}"
-                )
-            view = row.get(_VIEW) or ""
-            records.append(Film(there[name.lower()], int(row["Patient ID"]), present, view))
+    rows = read_table(table, _COLUMNS)
+    unrepeated(table, [row["Image Index"] for row in rows])
+    known = [(row, there.get(row["Image Index"].lower())) for row in rows]
+    records = [_film(table, row, path) for row, path in known if path]
     if not records:
-        raise DataError(f"{table} names none of the films in {home}. {_HOW}")
+        raise DataError(f"{table} names none of the films in {home}.")
     return records
+
+
+def _film(table: Path, row: dict[str, str], path: Path) -> Film:
+    labels, patient = row["Finding Labels"], row["Patient ID"]
+    present = frozenset(map(films.slug, labels.split("|"))) - {films.NO_FINDING}
+    if not present <= set(NAMES):
+        raise DataError(f"{table}: {path.name} has findings other than the fourteen: {labels}.")
+    if not patient.isdecimal():
+        raise DataError(f"{table}: the patient of {path.name} is {patient!r}, which is no number.")
+    return Film(path, int(patient), present, row.get(_VIEW) or "")
 
 
 def of_test(patient: int) -> bool:
@@ -178,26 +148,20 @@ def divide(home: Path, records: list[Film]) -> dict[str, list[Film]]:
     if len(there) < len(LISTS):
         raise DataError(
             f"{next(iter(there.values()))} is there without the other list; get both, or take it"
-            f" away. {_HOW}"
+            " away."
         )
-    try:
-        listed_names = {
-            split: set(path.read_text(encoding="utf-8").lower().split())
-            for split, path in there.items()
-        }
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{home}: {' or '.join(LISTS.values())} is no text ({error}). {_HOW}"
-        ) from error
+    names = {}
+    for split, path in there.items():
+        with reading(path, "a text"):
+            names[split] = set(path.read_text(encoding="utf-8").lower().split())
     for film in records:
-        if sum(film.path.name.lower() in names for names in listed_names.values()) != 1:
+        if sum(film.path.name.lower() in of_split for of_split in names.values()) != 1:
             raise DataError(
                 f"{film.path} is not in one of {' and '.join(LISTS.values())}, or is in both."
-                f" {_HOW}"
             )
     return {
-        split: [film for film in records if film.path.name.lower() in names]
-        for split, names in listed_names.items()
+        split: [film for film in records if film.path.name.lower() in of_split]
+        for split, of_split in names.items()
     }
 
 
@@ -212,21 +176,20 @@ def _complete(home: Path, records: list[Film]) -> bool:
 
 
 def _files(home: Path) -> list[Path]:
-    folder = _folder(home)
-    return _all_files(folder) if folder else []
-
-
-def _all_files(home: Path) -> list[Path]:
-    # Counting names is quicker than reading the table, and a table may well name films that are not
-    # there.
-    there = len(_paths(home))
-    if NEARLY * FILMS <= there < FILMS:
-        raise DataError(
-            f"{home} has {there:,} of {FILMS:,} films. Get the others, or leave few enough for a"
-            f" sample. {_HOW}"
-        )
-    records = read_films_of(home) if there >= FILMS else []
-    return [*_used(home), *(film.path for film in records)] if _complete(home, records) else []
+    """All of the set, or none. Raises DataError for nearly all films."""
+    for folder in _folder(home):
+        # Counting names is quicker than reading the table, and a table may well name films that are
+        # not there.
+        there = len(_paths(folder))
+        if NEARLY * FILMS <= there < FILMS:
+            raise DataError(
+                f"{folder} has {there:,} of {FILMS:,} films. Get the others, or leave few enough"
+                " for a sample."
+            )
+        records = read_films_of(folder) if there >= FILMS else []
+        if _complete(folder, records):
+            return [*_used(folder), *(film.path for film in records)]
+    return []
 
 
 def _site(records: list[Film], ap: bool) -> list[Film]:
@@ -234,18 +197,16 @@ def _site(records: list[Film], ap: bool) -> list[Film]:
     return [film for film in records if (film.view == AP) == ap]
 
 
-def _site_files(home: Path, ap: bool) -> list[Path]:
+def _site_files(ap: bool, home: Path) -> list[Path]:
     """The table, the lists and a site's films; none if the set is complete, for the first site, or
     if a split has no film.
     """
-    folder = _folder(home)
-    if folder is None:
-        return []
-    films_there = read_films_of(folder)
-    records = _site(films_there, ap)
-    if (not ap and _complete(folder, films_there)) or not all(divide(folder, records).values()):
-        return []
-    return [*_used(folder), *(film.path for film in records)]
+    for folder in _folder(home):
+        there = read_films_of(folder)
+        records = _site(there, ap)
+        if (ap or not _complete(folder, there)) and all(divide(folder, records).values()):
+            return [*_used(folder), *(film.path for film in records)]
+    return []
 
 
 def findings_of(records: list[Film]) -> np.ndarray:
@@ -268,97 +229,56 @@ def as_chexpert(findings: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1).astype(np.uint8)
 
 
-def _load(home: Path, ap: bool | None = None) -> dict[str, Split]:
-    """The splits of all films, or of a sample's AP films or its others."""
-    home = _folder(home) or home
+def _load(ap: bool | None, home: Path) -> dict[str, Split]:
+    """The splits of a sample's AP films or its others, or of all films."""
+    home = next(iter(_folder(home)), home)
     splits: dict[str, Split] = {}
-    films_there = read_films_of(home)
+    there = read_films_of(home)
     side, most = (FULL, 0) if ap is None else (SMALL, SMALL)
-    records_of = divide(home, films_there if ap is None else _site(films_there, ap))
-    for split, records in records_of.items():
-        images = films.read_films([film.path for film in records], side, most)
+    for split, records in divide(home, there if ap is None else _site(there, ap)).items():
         findings = findings_of(records)
-        patients = np.array([film.patient for film in records], np.int64)
-        stated = as_chexpert(findings) if ap else findings
-        splits[split] = AnnotatedSplit(
-            images, films.any_finding(findings, NAMES), {"findings": stated}, groups=patients
+        splits[split] = Split(
+            films.read_films([film.path for film in records], side, most),
+            films.any_finding(findings, NAMES),
+            {"findings": as_chexpert(findings) if ap else findings},
+            groups=np.array([film.patient for film in records], np.int64),
         )
     return splits
 
 
-_FINDINGS = {
-    "findings": Annotation(
-        FINDINGS, len(NAMES), "read from reports by a program (Wang et al. 2017)", NAMES
-    )
-}
-_CANNOT = [name for name in CHEXPERT_NAMES if name not in SHARED]
-
+_BY = "read from reports by a program (Wang et al. 2017)"
+_ALL = DataSource(
+    **said("nih-cxr14"),
+    classes=2,
+    shape=(1, FULL, FULL),
+    sizes={"train": 86_524, "test": 25_596},
+    mean=films.MEAN,
+    std=films.STD,
+    files=_files,
+    load=partial(_load, None),
+    stand_ins=("nih-cxr14-sample", "phantom-films"),
+    annotations={"findings": Annotation(FINDINGS, len(NAMES), _BY, NAMES)},
+)
+_SAMPLE = replace(
+    _ALL,
+    **said("nih-cxr14-sample"),
+    shape=(1, SMALL, SMALL),
+    sizes={"train": FILMS, "test": FILMS},
+    up_to=True,
+    files=partial(_site_files, False),
+    load=partial(_load, False),
+    stand_ins=("phantom-films",),
+)
+_SHARED = Annotation(FINDINGS, len(SHARED), "NIH's labels by CheXpert's names", SHARED)
 SOURCES = [
-    AnnotatedSource(
-        name="nih-cxr14",
-        title="NIH ChestX-ray14",
-        classes=2,
-        shape=(1, FULL, FULL),
-        sizes={"train": 86_524, "test": 25_596},
-        mean=films.MEAN,
-        std=films.STD,
-        licence=_LICENCE,
-        how_to_get=_HOW,
-        files=_files,
-        load=_load,
-        stand_ins=("nih-cxr14-sample", "phantom-films"),
-        note=(
-            f"the official split by patient; {FILMS:,} films of {FULL} x {FULL} bytes are 29 GB of"
-            " memory"
-        ),
-        annotations=_FINDINGS,
-    ),
-    AnnotatedSource(
-        name="nih-cxr14-sample",
-        title="NIH ChestX-ray14, a sample",
-        classes=2,
-        shape=(1, SMALL, SMALL),
-        sizes={"train": FILMS, "test": FILMS},
-        up_to=True,
-        mean=films.MEAN,
-        std=films.STD,
-        licence=_LICENCE,
-        how_to_get=_HOW,
-        files=lambda home: _site_files(home, ap=False),
-        load=lambda home: _load(home, ap=False),
-        stand_ins=("phantom-films",),
-        note=(
-            "real films of NIH ChestX-ray14 and their labels, but only those that are here and are"
-            f" not AP, at {SMALL} x {SMALL} pixels and, without the official lists, in a split by"
-            " patient of this suite's own; not a random part of the set"
-        ),
-        annotations=_FINDINGS,
-    ),
-    AnnotatedSource(
-        name="nih-cxr14-sample-ap",
-        title="NIH ChestX-ray14, AP films",
-        classes=2,
-        shape=(1, SMALL, SMALL),
-        sizes={"train": FILMS, "test": FILMS},
-        up_to=True,
-        mean=films.MEAN,
-        std=films.STD,
-        licence=_LICENCE,
-        how_to_get=_HOW,
-        files=lambda home: _site_files(home, ap=True),
-        load=lambda home: _load(home, ap=True),
+    _ALL,
+    _SAMPLE,
+    replace(
+        _SAMPLE,
+        **said("nih-cxr14-sample-ap"),
+        files=partial(_site_files, True),
+        load=partial(_load, True),
         stand_ins=("phantom-films-shifted",),
-        note=(
-            "real films of NIH ChestX-ray14 that were taken from front to back, of patients in bed,"
-            f" at {SMALL} x {SMALL} pixels; a site of one hospital with another acquisition than"
-            " its PA films. CheXpert's"
-            f" {', '.join(_CANNOT)} are unknown for all of them, and what is 'not mentioned' is"
-            " NIH's"
-        ),
-        annotations={
-            "findings": Annotation(
-                FINDINGS, len(SHARED), "NIH's labels by CheXpert's names", SHARED
-            )
-        },
+        annotations={"findings": _SHARED},
     ),
 ]

@@ -15,31 +15,26 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import below, whole
-from datasets.mri import slices_source, splits_of
-from datasets.nifti import read_volume, readable
-from datasets.source import Split
+from datasets.folders import below, inside, reading
+from datasets.mri import VOLUME, read_volume, slices, splits_of
+from datasets.source import DataSource, Split
 
 SESSIONS = {"t1": 3_388, "t2": 3_598}
 SLICES = 120
 ENDINGS = tuple(f"_t{number}w.nii{packed}" for number in (1, 2) for packed in ("", ".gz"))
-_HOW = (
-    "Apply at https://sites.wustl.edu/oasisbrains/home/oasis-3/, get the T1w and T2w scans in BIDS"
-    " form and put them in OASIS3 of the data home."
-)
+
+
+@inside("OASIS3")
+def _scans(folder: Path) -> list[Path]:
+    """All sessions' files, by path."""
+    return sorted(below(folder, *ENDINGS))
 
 
 def _files(modality: str, home: Path) -> list[Path]:
-    """The sessions' files, by path, or none. Raises DataError for a folder without any scan."""
-
-    def scans(folder: Path) -> list[Path]:
-        return sorted(below(folder, *ENDINGS))
-
-    paths = whole("OASIS-3", home, ["OASIS3"], scans, _HOW) or []
     return [
         *{
             path.name.partition(".")[0]: path  # .nii beside .nii.gz
-            for path in paths
+            for path in _scans(home)
             if path.name.lower().startswith("sub-") and f"_{modality}w." in path.name.lower()
         }.values()
     ]
@@ -50,7 +45,7 @@ def slices_of(path: Path) -> np.ndarray:
     import nibabel
 
     volume = read_volume(path).T
-    with readable(path):
+    with reading(path, VOLUME):
         directions = nibabel.io_orientation(nibabel.load(path).affine)
         if np.isnan(directions).any():
             raise ValueError("an axis of it has no direction")
@@ -70,19 +65,15 @@ def _load(modality: str, home: Path) -> dict[str, Split]:
 
 
 SOURCES = [
-    slices_source(
-        f"oasis3-{modality}",
-        f"OASIS-3, {modality.upper()}",
-        {"train": (sessions - 1) * SLICES, "test": SLICES},
-        functools.partial(_files, modality),
-        functools.partial(_load, modality),
-        licence="the OASIS-3 data use agreement: for research, after application",
-        how_to_get=_HOW,
+    DataSource(
+        **slices("oasis3", f"oasis3-{modality}", f"OASIS-3, {modality.upper()}"),
+        sizes={"train": (sessions - 1) * SLICES, "test": SLICES},
+        files=functools.partial(_files, modality),
+        load=functools.partial(_load, modality),
         stand_ins=(
             f"lgg-mri-fg-{'t1' if modality == 't1' else 'flair'}",
             f"phantom-brains-public-{modality}",
         ),
-        note="the middle axial slices of every session",
     )
     for modality, sessions in SESSIONS.items()
 ]

@@ -13,10 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from datasets import films
-from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import one_file
+from datasets.folders import one_file, reading
 from datasets.npz import described, read_arrays
-from datasets.source import DataError, Split, whole_numbers
+from datasets.source import FINDINGS, Annotation, DataSource, Split, said, whole_numbers
 
 SIZE = 28
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
@@ -26,51 +25,35 @@ _ARRAYS = {
     for name in SPLITS.values()
     for what, stored in (("images", f"uint8 (n, {SIZE}, {SIZE})"), ("labels", "0 or 1 (n, 1)"))
 }
-_HOW = (
-    "Put https://zenodo.org/records/10519652/files/pneumoniamnist.npz (MedMNIST v2) into the data"
-    " home under that name."
-)
-
-
 _files = one_file("pneumoniamnist.npz")
 
 
 def _load(home: Path) -> dict[str, Split]:
     path = _files(home)[0]
-    arrays = read_arrays(path, _ARRAYS, _HOW)
+    arrays = read_arrays(path, _ARRAYS)
     splits: dict[str, Split] = {}
-    try:
+    with reading(path, f"a MedMNIST file. {described(_ARRAYS)}"):
         for split, name in SPLITS.items():
             raw = arrays[f"{name}_images"]
             if raw.dtype != np.uint8:
                 raise ValueError(f"{name}_images are {raw.dtype}, not uint8")
             images = np.stack([films.equalise(film) for film in raw])[:, None]
             labels = whole_numbers(arrays[f"{name}_labels"].reshape(-1), f"{path}: {name}_labels")
-            splits[split] = AnnotatedSplit(
-                images, labels, {"findings": labels[:, None].astype(np.uint8)}
-            )
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path} is damaged, or no MedMNIST file ({error}). {described(_ARRAYS)}. {_HOW}"
-        ) from error
+            splits[split] = Split(images, labels, {"findings": labels[:, None].astype(np.uint8)})
     return splits
 
 
 SOURCES = [
-    AnnotatedSource(
-        name="pneumoniamnist",
-        title="PneumoniaMNIST",
+    DataSource(
+        **said("pneumoniamnist"),
         classes=2,
         shape=(1, SIZE, SIZE),
         sizes={"train": 4_708, "valid": 524, "test": 624},
         mean=films.MEAN,
         std=films.STD,
-        licence="CC BY 4.0 (MedMNIST v2; films of Kermany et al. 2018)",
-        how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("phantom-films-public",),
-        note=f"films of children of one to five years, at {SIZE} x {SIZE} pixels",
         annotations={
             "findings": Annotation(FINDINGS, 1, "pneumonia or a normal film", ("pneumonia",))
         },

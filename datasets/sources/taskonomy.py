@@ -29,33 +29,29 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import IGNORE, MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import Spelling, in_part, listed, read_table, whole
+from datasets.folders import Spelling, in_part, inside, listed, read_table, reading
 from datasets.pictures import LOSSLESS, converted, opened
-from datasets.source import DataError, Split, whole_numbers
+from datasets.source import (
+    IGNORE,
+    MAP,
+    SEGMENTS,
+    Annotation,
+    DataSource,
+    Split,
+    said,
+    whole_numbers,
+)
 
 SIZE = 64
 MOST = {"train": 10_000, "valid": 2_000, "test": 2_000}
 PARTITIONS = ("fullplus", "full", "medium", "tiny")
-OBJECTS = (
-    "bottle",
-    "chair",
-    "couch",
-    "potted plant",
-    "bed",
-    "dining table",
-    "toilet",
-    "tv",
-    "microwave",
-    "oven",
-    "toaster",
-    "sink",
-    "refrigerator",
-    "book",
-    "clock",
-    "vase",
+SEMANTIC = (
+    "background, bottle, chair, couch, potted plant, bed, dining table, toilet, tv, microwave,"
+    " oven, toaster, sink, refrigerator, book, clock, vase"
 )
-"""taskbank/assets/web_assets/pseudosemantics/coco_selected_classes.txt, after the background."""
+"""Classes: after the background taskbank/assets/web_assets/pseudosemantics/
+coco_selected_classes.txt."""
+CLASSES = 1 + SEMANTIC.count(",")
 FULL_SCALE = {
     "depth_euclidean": 8000 / 65535,
     "edge_occlusion": 0.04,
@@ -80,18 +76,10 @@ ANNOTATIONS = {
     "keypoints2d": Annotation(
         MAP, 1, "heat map of keypoints of the photograph, 0 to 0.025 of the 16-bit range"
     ),
-    "segment_semantic": Annotation(SEGMENTS, 1 + len(OBJECTS), ", ".join(("background", *OBJECTS))),
+    "segment_semantic": Annotation(SEGMENTS, CLASSES, SEMANTIC),
 }
 _ENDINGS = {"class_object": "class_object.npy", "segment_semantic": "segmentsemantic.png"}
 _DOMAINS = ("rgb", "class_object", *ANNOTATIONS)
-_HOW = (
-    "Agree to the terms of use and run `omnitools.download rgb class_object depth_euclidean normal"
-    " edge_occlusion edge_texture keypoints2d segment_semantic --components taskonomy --subset"
-    " tiny` of omnidata-tools (https://docs.omnidata.vision/starter_dataset_download.html) with the"
-    " folder taskonomy of the data home as its --dest, and put train_val_test_tiny.csv of"
-    " https://github.com/StanfordVL/taskonomy/raw/master/data/assets/splits_taskonomy.zip there."
-)
-
 View = dict[str, Path]
 """The files of one image, by domain."""
 
@@ -103,7 +91,7 @@ def _buildings(home: Path) -> dict[str, list[str]]:
             path = folder / f"train_val_test_{name}.csv"
             if path.is_file():
                 columns = {"train": "train", "valid": "val", "test": "test"}
-                rows = read_table(path, ("id", *columns.values()), _HOW)
+                rows = read_table(path, ("id", *columns.values()))
                 return {
                     split: [row["id"] for row in rows if row[column] == "1"]
                     for split, column in columns.items()
@@ -156,26 +144,21 @@ def views(home: Path) -> dict[str, list[View]]:
     return splits
 
 
-def _views(home: Path) -> dict[str, list[View]]:
-    """The images of each split, or none. Raises DataError for a set without its list of buildings,
-    or without an image of a split.
+@inside("taskonomy")
+def _found(folder: Path) -> list[tuple[str, View]]:
+    """Each image with its split. Raises DataError for a set without its list of buildings, or
+    without an image of a split.
     """
-
-    def read(folder: Path) -> dict[str, list[View]]:
-        found = views(folder)
-        lacking = [split for split, of_split in found.items() if not of_split]
-        if lacking or not found:
-            lacks = f"images of the split {lacking[0]!r}" if lacking else "train_val_test_tiny.csv"
-            raise in_part(f"{folder} lacks {lacks}", _HOW)
-        return found
-
-    return whole("Taskonomy", home, ["taskonomy"], read, _HOW) or {}
+    found = views(folder)
+    lacking = [split for split, of_split in found.items() if not of_split]
+    if lacking or not found:
+        lacks = f"images of the split {lacking[0]!r}" if lacking else "train_val_test_tiny.csv"
+        raise in_part(f"{folder} lacks {lacks}")
+    return [(split, view) for split, of_split in found.items() for view in of_split]
 
 
 def _files(home: Path) -> list[Path]:
-    return [
-        path for of_split in _views(home).values() for view in of_split for path in view.values()
-    ]
+    return [path for _, view in _found(home) for path in view.values()]
 
 
 def read_map(path: Path, full_scale: float = 1.0) -> np.ndarray:
@@ -198,7 +181,7 @@ def read_map(path: Path, full_scale: float = 1.0) -> np.ndarray:
 
 
 def read_segments(path: Path) -> np.ndarray:
-    """Semantic classes as uint8 (64, 64): 0 for background, then `OBJECTS`, 255 for uncertain.
+    """Semantic classes as uint8 (64, 64): 0 for background, 255 for uncertain.
     Raises ValueError for others.
     """
     from PIL import Image
@@ -207,9 +190,9 @@ def read_segments(path: Path) -> np.ndarray:
         labels = whole_numbers(
             np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST)), path
         )
-    if labels.ndim != 2 or labels.min() < 0 or labels.max() > 1 + len(OBJECTS):
+    if labels.ndim != 2 or labels.min() < 0 or labels.max() > CLASSES:
         raise ValueError(
-            f"expected one channel of values 0 to {1 + len(OBJECTS)}, found {labels.shape}, at most"
+            f"expected one channel of values 0 to {CLASSES}, found {labels.shape}, at most"
             f" {labels.max()}"
         )
     return np.where(labels == 0, IGNORE, labels - 1).astype(np.uint8)
@@ -232,7 +215,7 @@ def read_view(view: View) -> dict[str, np.ndarray]:
     """
     arrays = {}
     for domain, path in view.items():
-        try:
+        with reading(path, "a readable file of Taskonomy"):
             if domain == "class_object":
                 arrays[domain] = np.asarray(read_class(path))
             elif domain == "segment_semantic":
@@ -242,28 +225,24 @@ def read_view(view: View) -> dict[str, np.ndarray]:
                 channels = ANNOTATIONS[domain].size if domain in ANNOTATIONS else 3
                 if len(arrays[domain]) != channels:
                     raise ValueError(f"expected {channels} channels, found {len(arrays[domain])}")
-        except (OSError, ValueError, EOFError, SyntaxError) as error:
-            raise DataError(
-                f"{path} is not a readable file of Taskonomy ({error}). Get it again."
-            ) from error
     return arrays
 
 
 def _load(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
+    found = _found(home)
     with ThreadPoolExecutor() as pool:
-        for split, split_views in _views(home).items():
-            read = list(pool.map(read_view, split_views))
+        for split in MOST:
+            read = [*pool.map(read_view, [view for own, view in found if own == split])]
             arrays = {domain: np.stack([view[domain] for view in read]) for domain in _DOMAINS}
             images, labels = arrays.pop("rgb"), arrays.pop("class_object").astype(np.int64)
-            splits[split] = AnnotatedSplit(images, labels, arrays)
+            splits[split] = Split(images, labels, arrays)
     return splits
 
 
 SOURCES = [
-    AnnotatedSource(
-        name="taskonomy",
-        title="Taskonomy",
+    DataSource(
+        **said("taskonomy"),
         classes=1000,
         shape=(3, SIZE, SIZE),
         sizes=MOST,
@@ -271,15 +250,9 @@ SOURCES = [
         # Not of these images: Taskonomy's networks take values in [-1, 1].
         mean=(0.5, 0.5, 0.5),
         std=(0.5, 0.5, 0.5),
-        licence=(
-            "Taskonomy's terms: non-commercial research and education only, no redistribution by"
-            " this suite"
-        ),
-        how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("scenes",),
-        note="of each split at most 10,000, 2,000 and 2,000 images, at 64 x 64 pixels",
         annotations=ANNOTATIONS,
     )
 ]

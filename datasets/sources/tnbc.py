@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from skimage.segmentation import relabel_sequential
 
-from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import all_of, whole
+from datasets.folders import all_of, inside
 from datasets.nuclei import (
     NUCLEI,
     indexed,
@@ -37,18 +36,13 @@ from datasets.nuclei import (
     separated,
 )
 from datasets.pictures import LOSSLESS, read_rgb
-from datasets.source import DataError, Split
+from datasets.source import DataError, DataSource, Split, said
 
 SIDES = (512, 512)
 PER_PATIENT = (7, 3, 5, 8, 4, 3, 3, 4, 6, 4, 3)
 """Images of patients 1 to 11."""
 LAST_OF_TRAIN = 8
 """Patients after this one are the test split."""
-_HOW = (
-    "Download TNBC_NucleiSegmentation.zip from https://zenodo.org/records/1175282 (or the later"
-    " https://zenodo.org/records/2579118) and unpack it in the data home."
-)
-
 OFFICIAL, PACKED = "TNBC_NucleiSegmentation", "tnbc_naylor"
 
 
@@ -60,34 +54,32 @@ def _official(folder: Path) -> list[Path]:
         for number in range(1, count + 1)
         for kind in ("Slide", "GT")
     ]
-    return all_of("TNBC", wanted, _HOW)
+    return all_of(wanted)
 
 
 def _packed(folder: Path) -> list[Path]:
     """The same. Raises DataError for an index with other numbers of images than the set has."""
-    rows = read_index(folder, ("patient",), _HOW)
+    rows = read_index(folder, "patient")
     for row in rows:
         if not re.fullmatch("[0-9]{1,2}", row["patient"]):
             raise DataError(
                 f"{folder / 'index.csv'}: the patient of {row['id']} is {row['patient']!r}, which"
-                f" is no number. {_HOW}"
+                " is no number."
             )
     found = Counter(int(row["patient"]) for row in rows)
     counts = tuple(found[patient] for patient in range(1, len(PER_PATIENT) + 1))
     if counts != PER_PATIENT or len(rows) > sum(PER_PATIENT):
         raise DataError(
             f"{folder / 'index.csv'} has {len(rows)} images of {len(found)} patients, not"
-            f" {sum(PER_PATIENT)} of {len(PER_PATIENT)}, or another number of one of them. {_HOW}"
+            f" {sum(PER_PATIENT)} of {len(PER_PATIENT)}, or another number of one of them."
         )
     rows = sorted(rows, key=lambda row: int(row["patient"]))
-    return indexed("TNBC", folder, rows, _HOW, (".jpg", ".png"))
+    return indexed(folder, rows, (".jpg", ".png"))
 
 
-def _files(home: Path) -> list[Path]:
-    def read(folder: Path) -> list[Path]:
-        return _packed(folder) if folder.name.lower() == PACKED else _official(folder)
-
-    return whole("TNBC", home, (OFFICIAL, PACKED), read, _HOW) or []
+@inside(OFFICIAL, PACKED)
+def _files(folder: Path) -> list[Path]:
+    return _packed(folder) if folder.name.lower() == PACKED else _official(folder)
 
 
 def _from_mask(path: Path, sides: tuple[int, int]) -> np.ndarray:
@@ -107,30 +99,21 @@ def _from_mask(path: Path, sides: tuple[int, int]) -> np.ndarray:
 def _load(home: Path) -> dict[str, Split]:
     paths = _files(home)
     official = paths[0].suffix.lower() != ".csv"
-    pairs = pairs_of([home, *paths] if official else paths)  # which has an index before them
+    images, objects = read_all(pairs_of(paths), SIDES, _from_mask if official else read_objects)
     patients = np.repeat(np.arange(1, len(PER_PATIENT) + 1), PER_PATIENT)
-    splits: dict[str, Split] = {}
-    for split, of_test in (("train", False), ("test", True)):
-        rows = np.flatnonzero((patients > LAST_OF_TRAIN) == of_test)
-        pixels, objects = read_all(
-            [pairs[row] for row in rows], SIDES, _from_mask if official else read_objects
-        )
-        splits[split] = AnnotatedSplit(
-            pixels, np.zeros(len(rows), np.int64), {"nuclei": objects}, groups=patients[rows]
-        )
-    return splits
+    every = Split(images, np.zeros_like(patients), {"nuclei": objects}, groups=patients)
+    return every.divided(patients > LAST_OF_TRAIN)
 
 
-def halved(split: Split) -> AnnotatedSplit:
+def halved(split: Split) -> Split:
     """A split of images of even sides and their nuclei, at half resolution."""
-    assert isinstance(split, AnnotatedSplit)
     quarters = [
         split.images[..., row::2, column::2].astype(np.uint16)
         for row in (0, 1)
         for column in (0, 1)
     ]
     nuclei = split.annotations["nuclei"][:, ::2, ::2]
-    return AnnotatedSplit(
+    return Split(
         ((np.sum(quarters, axis=0) + 2) // 4).astype(np.uint8),
         split.labels,
         {"nuclei": np.stack([relabel_sequential(objects)[0] for objects in nuclei])},
@@ -142,31 +125,17 @@ def _load_halved(home: Path) -> dict[str, Split]:
     return {name: halved(split) for name, split in _load(home).items()}
 
 
-def _source(
-    name: str, title: str, sides: tuple[int, int], load: Callable[[Path], dict[str, Split]]
-) -> AnnotatedSource:
-    return AnnotatedSource(
-        name=name,
-        title=title,
-        classes=1,
-        shape=(3, *sides),
-        sizes={"train": sum(PER_PATIENT[:LAST_OF_TRAIN]), "test": sum(PER_PATIENT[LAST_OF_TRAIN:])},
-        mean=(0.794, 0.721, 0.799),
-        std=(0.106, 0.130, 0.088),
-        licence="CC BY 4.0 (Zenodo 1175282); cite Naylor et al., IEEE TMI 2018",
-        how_to_get=_HOW,
-        files=_files,
-        load=load,
-        stand_ins=("phantom-nuclei-shifted",),
-        note=(
-            "a split by patient of this suite's own, 1 to 8 and 9 to 11; the packed form's images"
-            " are JPEG"
-        ),
-        annotations=NUCLEI,
-    )
-
-
-SOURCES = [
-    _source("tnbc", "TNBC", SIDES, _load),
-    _source("tnbc-half", "TNBC at half resolution", (SIDES[0] // 2, SIDES[1] // 2), _load_halved),
-]
+_WHOLE = DataSource(
+    **said("tnbc"),
+    classes=1,
+    shape=(3, *SIDES),
+    sizes={"train": sum(PER_PATIENT[:LAST_OF_TRAIN]), "test": sum(PER_PATIENT[LAST_OF_TRAIN:])},
+    mean=(0.794, 0.721, 0.799),
+    std=(0.106, 0.130, 0.088),
+    files=_files,
+    load=_load,
+    stand_ins=("phantom-nuclei-shifted",),
+    annotations=NUCLEI,
+)
+_HALF = (3, SIDES[0] // 2, SIDES[1] // 2)
+SOURCES = [_WHOLE, replace(_WHOLE, **said("tnbc-half"), shape=_HALF, load=_load_halved)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from datasets.annotations import IGNORE
+from datasets.source import IGNORE
 from federation.tasks.base import LabelMaps, mean_over_pixels
 from metrics.masks import Reading
 from metrics.running import RunningMetrics

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from datasets.annotations import IGNORE
+from datasets.source import IGNORE
 from federation.tasks.pixel_classes import PixelClasses
 from metrics.running import Overlap
 

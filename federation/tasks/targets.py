@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from datasets.annotations import CLASS, MAP, SEGMENTS, Annotation
+from datasets.source import CLASS, MAP, SEGMENTS, Annotation
 from federation.resizing import interpolated, sides_of
 from federation.tasks.base import Task
 from federation.tasks.classification import Classification

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets import catalogue
-from datasets.annotations import SEGMENTS, annotations_of
+from datasets.source import SEGMENTS, annotations_of
 from reports.kinds.pictures import Arrays, Pictured, titles_of
 from reports.tables.table import Layout
 from results.record import Record

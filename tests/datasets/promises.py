@@ -75,6 +75,17 @@ def is_read_one_folder_deeper_and_beside_clutter(entry, write, home):
         assert np.array_equal(split.labels, deeper[name].labels)
 
 
+def promised(promises, cases):
+    """The test of these promises by sources, each with what writes it into a data home."""
+
+    @pytest.mark.parametrize("promise", promises)
+    @pytest.mark.parametrize(("entry", "write"), cases)
+    def test(tmp_path, promise, entry, write):
+        promise(entry, write, tmp_path)
+
+    return test
+
+
 OF_FILES = (
     is_absent_without_files,
     is_used_when_it_is_there,

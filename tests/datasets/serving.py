@@ -50,7 +50,6 @@ def answering(monkeypatch, *answers):
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        monkeypatch.setattr("datasets.fetching.SCHEME", "http://127.0.0.1")
         monkeypatch.setattr("datasets.fetching.RETRIES", len(answers) - 1)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield f"http://127.0.0.1:{server.getsockname()[1]}/one.gz"

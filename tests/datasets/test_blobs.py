@@ -18,15 +18,6 @@ def test_a_blob_is_deepest_in_its_middle_and_ends_at_its_half_axes():
     assert depth[2, 3] == -3
 
 
-def test_voxels_are_in_an_ellipsoid_as_pixels_in_an_ellipse():
-    depth = blobs.inside((2, 2, 2), np.zeros((1, 3)), np.array([[1.0, 1.0, 0.5]]))
-    assert np.unique(depth).tolist() == [1 - 0.25 - 0.25 - 1]
-
-
-def test_a_border_is_as_soft_as_stated():
-    assert blobs.covered(np.array([-1, -0.2, 0, 0.2, 1]), 0.8).tolist() == [0, 0.25, 0.5, 0.75, 1]
-
-
 @pytest.mark.parametrize(
     ("hsv", "colour"),
     [
@@ -116,13 +107,3 @@ def test_edges_are_where_classes_meet(scenes):
     assert (edges[:, :, 1:][meet] == 255).all()
     assert (edges[:, :, :-1][meet] == 255).all()
     assert set(np.unique(edges)) == {0, 255}
-
-
-def test_a_step_of_the_picture_is_a_texture_edge():
-    grey = np.zeros((1, 3, 4))
-    grey[:, :, 2:] = 0.5
-    assert blobs._steps(grey)[0, 1].tolist() == [0, 0.5, 0.5, 0]
-
-
-def test_every_scene_has_a_keypoint(scenes):
-    assert (scenes["keypoints2d"].reshape(60, -1).max(axis=1) > 150).all()

@@ -10,13 +10,6 @@ from tests.datasets.npz import write_npz
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
 
-@pytest.fixture(autouse=True)
-def fresh_loads():
-    load.cache_clear()
-    yield
-    load.cache_clear()
-
-
 # -- --require-real --
 
 
@@ -42,14 +35,6 @@ def test_require_real_refuses_a_synthetic_set_even_if_it_was_asked_for(tmp_path)
         resolve("shapes", require_real=True, home=tmp_path)
 
 
-def test_require_real_refuses_caltech_in_the_place_of_cifar100(tmp_path):
-    write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    with pytest.raises(
-        DataError, match=r"CIFAR-100 is needed, but it is not under .* --download cifar100"
-    ):
-        resolve("cifar100", require_real=True, home=tmp_path)
-
-
 def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
     write_npz(tmp_path, "mnist", 28)
     with pytest.raises(
@@ -59,25 +44,6 @@ def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
 
 
 # -- damage and identity --
-
-
-def test_the_digest_follows_the_content_of_the_files(tmp_path):
-    homes = [tmp_path / name for name in "abc"]
-    for home, value in zip(homes, (1, 1, 2), strict=True):
-        write_npz(home, "mnist", 28, value=value)
-    first, same, other = (resolve("mnist", home=home).digest for home in homes)
-    assert first == same != other
-
-
-def test_data_sets_have_different_digests(tmp_path):
-    assert (
-        resolve("shapes", home=tmp_path).digest != resolve("shapes-shifted", home=tmp_path).digest
-    )
-
-
-def test_loading_an_absent_set_is_refused_with_advice(tmp_path):
-    with pytest.raises(DataError, match=r"CIFAR-10 is not under .* --download cifar10"):
-        load("cifar10", tmp_path)
 
 
 def test_loading_a_set_of_the_wrong_size_is_refused(tmp_path):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from datasets import digests
-from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.digests import data_digest, splits_digest
-from datasets.source import Split
+from datasets.source import FINDINGS, Annotation, Split
 from datasets.sources.digits import SOURCES
 
 ENTRY = SOURCES[0]
@@ -17,7 +16,7 @@ IMAGES = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 1, 3, 4)
 
 
 def split(**changes):
-    return AnnotatedSplit(
+    return Split(
         **{
             "images": IMAGES,
             "labels": np.array([0, 1]),
@@ -49,10 +48,7 @@ def test_samples_targets_and_groups_count_but_not_the_order_in_memory():
 
 def test_what_the_columns_of_findings_stand_for_counts():
     def named(*names):
-        fields = {name: getattr(ENTRY, name) for name in ENTRY.__dataclass_fields__}
-        entry = AnnotatedSource(
-            **fields, annotations={"findings": Annotation(FINDINGS, 2, names=names)}
-        )
+        entry = replace(ENTRY, annotations={"findings": Annotation(FINDINGS, 2, names=names)})
         return splits_digest(entry, {"train": split()})
 
     assert named("edema", "mass") == named("edema", "mass") != named("mass", "edema")

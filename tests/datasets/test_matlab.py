@@ -1,6 +1,5 @@
 """MATLAB files, as SciPy writes them, and damaged ones, which end no process."""
 
-import struct
 import zlib
 
 import numpy as np
@@ -31,23 +30,6 @@ def test_an_array_is_found_among_others_and_read_in_its_type(tmp_path, kind, pac
 def test_a_name_and_numbers_of_four_bytes_are_stored_short(tmp_path):
     path = save(tmp_path / "a.mat", m=np.array([[1, 2], [3, 4]], np.uint8))
     assert read_array(path, "m").tolist() == [[1, 2], [3, 4]]
-
-
-def test_a_file_of_the_other_byte_order_is_read(tmp_path):
-    def element(kind, content):
-        return struct.pack(">2I", kind, len(content)) + content + bytes(-len(content) % 8)
-
-    body = b"".join(
-        [
-            element(6, struct.pack(">2I", 6, 0)),
-            element(5, struct.pack(">2i", 1, 2)),
-            element(1, b"inst_map"),
-            element(9, struct.pack(">2d", 1.0, 300.0)),
-        ]
-    )
-    path = tmp_path / "a.mat"
-    path.write_bytes(bytes(124) + b"\1\0MI" + element(14, body))
-    assert read_array(path, "inst_map").tolist() == [[1.0, 300.0]]
 
 
 @pytest.mark.parametrize(

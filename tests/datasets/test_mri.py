@@ -1,13 +1,15 @@
 """Slices at one size and on one scale, split by subject."""
 
+import gzip
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from datasets.annotations import annotations_of
-from datasets.mri import SIDE, as_bytes, fitted, slices_source, splits_of
-from datasets.source import REAL, DataError, check_groups
+from datasets.checks import check_groups
+from datasets.mri import SIDE, as_bytes, fitted, read_volume, splits_of
+from datasets.source import DataError
 
 SLICE = np.array([[[1, 2, 3], [4, 5, 6]]], np.uint8)  # 1 x 2 x 3
 
@@ -34,15 +36,6 @@ def test_one_axis_is_cropped_and_the_other_padded():
     assert fitted(tall, 3).tolist() == [[[0, 2, 0], [0, 3, 0], [0, 4, 0]]]
 
 
-def test_what_fits_stays_as_it_is_and_the_size_is_the_papers():
-    assert np.array_equal(fitted(SLICE[:, :, :2], 2), SLICE[:, :, :2])
-    assert SIDE == 256
-    padded = fitted(np.ones((2, 240, 320), np.uint8))
-    assert padded.shape == (2, 256, 256)
-    assert padded.dtype == np.uint8
-    assert [padded[:, row].any() for row in (7, 8, 247, 248)] == [False, True, True, False]
-
-
 # -- scale --
 
 
@@ -62,10 +55,6 @@ def test_values_on_the_scale_are_not_changed():
 def test_a_volume_without_any_signal_is_black():
     assert not as_bytes(np.zeros((1, 2, 3), np.int16)).any()
     assert not as_bytes(np.full((1, 2, 3), -1.5)).any()
-
-
-def test_no_slice_at_all_is_none_on_the_scale():
-    assert as_bytes(np.zeros((0, 2, 3), np.int16)).shape == (0, 2, 3)
 
 
 def test_the_scale_is_the_volume_s_and_not_the_slice_s():
@@ -95,13 +84,6 @@ def test_a_group_is_a_subject_counted_through():
     assert not splits["train"].labels.any()
 
 
-def test_many_subjects_stay_in_their_order():
-    paths = [Path(str(1 + number % 3)) for number in range(20)]
-    groups = splits_of({"train": paths}, read)["train"].groups
-    assert np.bincount(groups).tolist() == [int(path.name) for path in paths]
-    assert (np.diff(groups) >= 0).all()
-
-
 def test_a_split_without_a_slice_is_refused():
     with pytest.raises(DataError, match="there is no slice in the split 'test'"):
         splits_of({"train": [Path("1")], "test": []}, read)
@@ -120,30 +102,6 @@ def test_values_that_are_no_numbers_are_refused_naming_the_file(value):
         splits_of({"train": [Path("a/1")]}, lambda path: np.array([[[1, value]]]))
 
 
-# -- sources --
-
-
-def test_a_source_of_slices_has_one_class_and_nothing_beside_the_image():
-    made = slices_source(
-        "made",
-        "made slices",
-        {"train": 2, "test": 1},
-        lambda home: [],
-        lambda home: {},
-        licence="none",
-        how_to_get="Make it.",
-        stand_ins=("surrogate", "generated"),
-    )
-    assert (made.classes, made.shape, made.dtype, made.kind) == (1, (1, 256, 256), "uint8", REAL)
-    assert made.embedded == "generated"
-    assert made.about
-    assert {*annotations_of(made)} == {"class", "image"}
-    alone = slices_source(
-        "a", "a", {}, lambda home: [], lambda home: {}, licence="", how_to_get="", side=32
-    )
-    assert (alone.stand_ins, alone.embedded, alone.shape) == ((), "", (1, 32, 32))
-
-
 def test_a_value_far_beyond_the_others_is_refused_rather_than_all_black(tmp_path):
     volume = np.full((2, 30, 30), 100.0, np.float32)
     volume[0, 0, 0] = 1e30
@@ -152,3 +110,96 @@ def test_a_value_far_beyond_the_others_is_refused_rather_than_all_black(tmp_path
     volume[0, 0, 0] = 10_000  # a vessel
     (split,) = splits_of({"train": [tmp_path / "a"]}, lambda path: volume).values()
     assert np.unique(split.images).tolist() == [0, 3, 255]
+
+
+# -- files --
+
+TYPES = {"u1": 2, "i2": 4, "i4": 8, "f4": 16, "f8": 64, "i1": 256, "u2": 512, "u4": 768}
+VOLUME = np.arange(2 * 3 * 4).reshape(2, 3, 4)  # z, y, x
+
+
+def nifti(volume, kind="i2", order="<", slope=1.0, intercept=0.0, sides=None):
+    """The bytes of a file; x varies fastest in it."""
+    sides = volume.shape[::-1] if sides is None else sides
+    header = bytearray(352)
+    struct.pack_into(f"{order}i", header, 0, 348)
+    struct.pack_into(f"{order}8h", header, 40, len(sides), *sides, *[1] * (7 - len(sides)))
+    struct.pack_into(f"{order}2h", header, 70, TYPES[kind], 8 * np.dtype(kind).itemsize)
+    struct.pack_into(f"{order}3f", header, 108, 352.0, slope, intercept)
+    header[344:348] = b"n+1\0"
+    return bytes(header) + volume.astype(f"{order}{kind}").tobytes()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(content, name="a.nii.gz"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("order", "<>")
+def test_a_volume_is_read_in_its_own_type(saved, kind, order):
+    volume = read_volume(saved(nifti(VOLUME, kind, order)))
+    assert volume.dtype == np.dtype(kind)
+    assert np.array_equal(volume, VOLUME)
+
+
+def test_a_slope_and_an_intercept_are_applied(saved):
+    volume = read_volume(saved(nifti(VOLUME, slope=0.5, intercept=-1.0)))
+    assert np.array_equal(volume, 0.5 * VOLUME - 1)
+    for slope in (0.0, float("nan")):  # says that there is none
+        volume = read_volume(saved(nifti(VOLUME, slope=slope, intercept=-1.0)))
+        assert np.array_equal(volume, VOLUME)
+
+
+def test_sides_of_one_after_the_third_are_dropped(saved):
+    assert read_volume(saved(nifti(VOLUME, sides=(4, 3, 2, 1)))).shape == (2, 3, 4)
+    with pytest.raises(DataError, match="its sides are 4 x 3 x 1 x 2"):
+        read_volume(saved(nifti(VOLUME, sides=(4, 3, 1, 2))))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", ""),
+        (nifti(VOLUME)[:-1], ""),
+        (b"\0" * 400, ""),
+        (nifti(VOLUME, sides=(4, 6)), "its sides are 4 x 6"),
+        (nifti(VOLUME, sides=(4, -3, 2)), ""),
+        (nifti(VOLUME)[:70] + b"\x20\0" + nifti(VOLUME)[72:], ""),
+        (nifti(VOLUME)[:70] + b"\xff\x0f" + nifti(VOLUME)[72:], ""),
+    ],
+)
+def test_what_is_no_whole_volume_is_refused(saved, content, message):
+    with pytest.raises(DataError, match=rf"a\.nii\.gz is not a readable NIfTI .*{message}"):
+        read_volume(saved(content))
+
+
+def test_a_damaged_archive_is_refused(saved):
+    path = saved(nifti(VOLUME))
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(DataError, match="not a readable NIfTI volume"):
+        read_volume(path)
+    path.write_bytes(b"no archive")
+    with pytest.raises(DataError, match="not a readable NIfTI volume"):
+        read_volume(path)
+    with pytest.raises(DataError, match="not a readable NIfTI volume"):
+        read_volume(path.with_name("absent.nii"))
+
+
+@pytest.mark.parametrize("name", ["a.nii", "a.nii.gz"])
+@pytest.mark.parametrize("kind", ["u1", "f8"])
+def test_sides_that_the_file_cannot_hold_are_refused_before_memory_is_taken(saved, name, kind):
+    path = saved(nifti(VOLUME, kind, sides=(32_000, 32_000, 32_000)), name)
+    with pytest.raises(
+        DataError, match=rf"{name} is not .*it says [\d,]+ bytes of voxels, and has"
+    ):
+        read_volume(path)
+
+
+def test_a_volume_that_packs_well_is_read(saved):
+    assert not read_volume(saved(nifti(np.zeros((99, 100, 100)), "f8"))).any()

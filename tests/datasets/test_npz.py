@@ -10,8 +10,6 @@ from datasets.npz import read_arrays
 from datasets.sources.cifar import read_batch
 from results.files import DataError
 
-HOW = "Get it from its site."
-
 
 def header(shape, dtype="|u1"):
     """The head of a NumPy file, and no body."""
@@ -35,7 +33,7 @@ def test_arrays_of_all_kinds_read_back(tmp_path):
     }
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "a.npz", **arrays)
-        found = read_arrays(tmp_path / "a.npz", dict.fromkeys(arrays, ""), HOW)
+        found = read_arrays(tmp_path / "a.npz", dict.fromkeys(arrays, ""))
         assert all(np.array_equal(found[name], array) for name, array in arrays.items())
         assert [found[name].dtype for name in arrays] == [array.dtype for array in arrays.values()]
 
@@ -55,24 +53,15 @@ def test_arrays_of_all_kinds_read_back(tmp_path):
 )
 def test_a_header_that_lies_is_refused_before_anything_is_allocated(tmp_path, member, message):
     archive(tmp_path / "a.npz", member)
-    with pytest.raises(DataError, match=rf"a\.npz is damaged \(.*({message}).*Get it from its"):
-        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
+    with pytest.raises(DataError, match=rf"a\.npz is damaged \(.*({message})"):
+        read_arrays(tmp_path / "a.npz", {"a": ""})
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_packings_than_numpys_are_refused(tmp_path, packing):
     archive(tmp_path / "a.npz", header((3,)) + b"123", packing)
     with pytest.raises(DataError, match=r"packed by method \d+, neither stored nor deflated"):
-        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
-
-
-def test_an_unknown_packing_is_refused(tmp_path):
-    archive(tmp_path / "a.npz", header((3,)) + b"123")
-    raw = bytearray((tmp_path / "a.npz").read_bytes())
-    raw[8] = raw[raw.index(b"PK\x01\x02") + 10] = 99
-    (tmp_path / "a.npz").write_bytes(raw)
-    with pytest.raises(DataError, match="packed by method 99"):
-        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
+        read_arrays(tmp_path / "a.npz", {"a": ""})
 
 
 def test_a_member_that_says_it_is_larger_than_it_can_be_is_refused(tmp_path):
@@ -82,7 +71,7 @@ def test_a_member_that_says_it_is_larger_than_it_can_be_is_refused(tmp_path):
     raw[at : at + 4] = (2**31).to_bytes(4, "little")
     (tmp_path / "a.npz").write_bytes(raw)
     with pytest.raises(DataError, match=r"says that it is 2,147,483,648 bytes, which is imposs"):
-        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
+        read_arrays(tmp_path / "a.npz", {"a": ""})
 
 
 HUGE = (2**40).to_bytes(8, "little")
@@ -109,5 +98,5 @@ ARRAY = b"cnumpy.core.multiarray\n_reconstruct\n"
 )
 def test_a_pickle_that_asks_for_terabytes_is_refused(tmp_path, pickled):
     (tmp_path / "b").write_bytes(pickled)
-    with pytest.raises(DataError, match="b is not a whole CIFAR batch"):
+    with pytest.raises(DataError, match="b is not a whole batch"):
         read_batch(tmp_path / "b", "labels")

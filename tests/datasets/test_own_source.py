@@ -7,18 +7,17 @@ import pytest
 
 import datasets.sources
 from datasets import catalogue
-from datasets.annotations import AnnotatedSource
 from datasets.folders import places
 from datasets.source import DataError, DataSource, Split, read_npz
 
 MEDMNIST = ("train_images", "train_labels", "test_images", "test_labels")
 GOOD = """
-from datasets.annotations import AnnotatedSource
-SOURCES = [AnnotatedSource(check=print)]
+from datasets import source
+SOURCES = [source.DataSource(check=print)]
 """
 
 
-def entry(load, kind=DataSource, **changes):
+def entry(load, **changes):
     fields = {
         "name": "own",
         "title": "Own",
@@ -33,7 +32,7 @@ def entry(load, kind=DataSource, **changes):
         "load": load,
         "stand_ins": ("shapes",),
     }
-    return kind(**fields | changes)
+    return DataSource(**fields | changes)
 
 
 @pytest.fixture
@@ -68,15 +67,14 @@ def read(home, dtype=np.uint8):
         }
 
 
-@pytest.mark.parametrize("kind", [DataSource, AnnotatedSource])
-def test_a_reader_of_its_own_may_take_any_names(own, kind):
-    home = own(entry(read, kind))
+def test_a_reader_of_its_own_may_take_any_names(own):
+    home = own(entry(read))
     assert catalogue.resolve("own", home=home).origin == "unverified"
     assert len(catalogue.load("own", home)["train"]) == 3
 
 
 def test_the_usual_reader_says_which_arrays_it_wants(own):
-    home = own(entry(lambda home: read_npz(home / "own.npz", "Write it.")))
+    home = own(entry(lambda home: read_npz(home / "own.npz")))
     with pytest.raises(
         DataError,
         match=(

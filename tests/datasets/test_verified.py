@@ -52,12 +52,6 @@ def test_a_stand_in_of_another_content_is_unverified_and_still_a_stand_in(tmp_pa
     assert data.label == "cifar100 stand-in: Caltech-101, 100 classes (unverified)"
 
 
-def test_fewer_pixels_of_a_set_are_no_stand_in_for_it(tmp_path):
-    write_npz(tmp_path, "cifar100_16", 16, channels=3)
-    label = resolve("cifar100", home=tmp_path, side=16).label
-    assert label == "CIFAR-100 at 16 x 16 pixels (unverified)"
-
-
 def test_require_real_refuses_what_is_not_verified(tmp_path):
     write_npz(tmp_path, "mnist", 28)
     with pytest.raises(
@@ -97,8 +91,3 @@ def test_known_digests_are_of_sets_that_there_are_and_of_one_each():
     assert all(len(bytes.fromhex(line["sha256"])) == 32 and line["what"] for line in lines)
     kinds = {name: entry.kind for name, entry in sources().items()}
     assert SYNTHETIC not in {kinds[line["set"]] for line in lines}
-
-
-def test_the_bundled_digits_are_real_everywhere(tmp_path):
-    assert resolve("digits", home=tmp_path).origin == "real"
-    assert resolve("mnist", home=tmp_path).origin == "surrogate"

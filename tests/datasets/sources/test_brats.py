@@ -10,10 +10,8 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import brats
 from datasets.sources.brats import INSTITUTIONS, MODALITIES, as_bytes, institution, scaled
-from tests.datasets.promises import OF_FOLDERS
+from tests.datasets.promises import OF_FOLDERS, promised
 from tests.datasets.volumes import write_volume
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
 
 SOURCES = {entry.name: entry for entry in brats.SOURCES}
 SIDES = (4, 6, 5)
@@ -28,9 +26,6 @@ def small(monkeypatch):
     monkeypatch.setattr(brats, "CASES_2020", {"train": 3, "test": 2})
     monkeypatch.setattr(brats, "TESTED", (HIGH[1], LOW[0]))
     monkeypatch.setattr(brats, "SLICES_TESTED", 1)
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def save(path, volume):
@@ -223,15 +218,81 @@ def test_2020_half_there_is_refused(tmp_path, missing):
         SOURCES["brats2020"].files(tmp_path)
 
 
+# -- slices of one sequence --
+
+TRAINING = "MICCAI_BraTS2020_TrainingData"
+VALIDATION = "MICCAI_BraTS2020_ValidationData"
+SLICED = (6, 4, 2)
+
+
+@pytest.fixture
+def small_slices(monkeypatch):
+    monkeypatch.setattr(brats, "SIDES", SLICED)
+    monkeypatch.setattr(brats, "SHOWN", slice(1, 5))
+
+
+def ramp(number, modality):
+    """Whole slices of 100 times their place, and one pixel of 1000; a tone of the case beside it,
+    100 more in T2.
+    """
+    slices = np.ones(SLICED, np.int16) * (100 * np.arange(6, dtype=np.int16))[:, None, None]
+    slices[1, 0, 0] = 1000
+    slices[1, 0, 1] = 10 * number + (100 if modality == "t2" else 0)
+    return slices
+
+
+def of_one_sequence(home, suffix=".nii.gz"):
+    """Three training and two validation cases, of T1 and T2 alone."""
+    names = [f"{TRAINING}/BraTS20_Training_00{number}" for number in (1, 2, 3)]
+    names += [f"{VALIDATION}/BraTS20_Validation_00{number}" for number in (1, 2)]
+    for number, name in enumerate(names, 1):
+        for modality in ("t1", "t2"):
+            case = home / name
+            write_volume(case / f"{case.name}_{modality}{suffix}", ramp(number, modality))
+    return home
+
+
+def test_the_papers_numbers_of_slices(monkeypatch):
+    monkeypatch.undo()
+    assert [*range(155)[brats.SHOWN]][:1] + [*range(155)[brats.SHOWN]][-1:] == [14, 133]
+    for source in (SOURCES["brats2020-t1"], SOURCES["brats2020-t2"]):
+        assert dict(source.sizes) == {"train": 369 * 120, "test": 125 * 120}
+        assert source.shape == (1, 256, 256)
+
+
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nii"])
+@pytest.mark.parametrize("modality", ["t1", "t2"])
+def test_the_middle_slices_of_every_case_are_read(tmp_path, small_slices, suffix, modality):
+    splits = SOURCES[f"brats2020-{modality}"].load(of_one_sequence(tmp_path, suffix))
+    assert {name: split.groups.tolist() for name, split in splits.items()} == {
+        "train": [0] * 4 + [1] * 4 + [2] * 4,
+        "test": [3] * 4 + [4] * 4,
+    }
+    first = splits["train"].images[:4, 0, 126:130, 127:129]
+    seen = [10, 110][modality == "t2"]
+    assert first[0].tolist() == [[255, round(seen * 0.255)], *[[26, 26]] * 3]  # 25.5 goes to even
+    assert first[1:, 0, 0].tolist() == [51, 76, 102]  # 200, 300 and 400 of 1000
+    images = np.concatenate([split.images for split in splits.values()])
+    tones = [10 * number + (100 if modality == "t2" else 0) for number in range(1, 6)]
+    assert images[::4, 0, 126, 128].tolist() == [round(tone * 0.255) for tone in tones]
+    outside = images.copy()
+    outside[:, :, 126:130, 127:129] = 0
+    assert not outside.any()
+
+
+def test_neither_a_segmentation_nor_another_sequence_nor_the_table_is_needed(
+    tmp_path, small_slices
+):
+    of_one_sequence(tmp_path)
+    for path in tmp_path.rglob("*_t1.nii.gz"):
+        path.unlink()
+    assert len(SOURCES["brats2020-t2"].files(tmp_path)) == 5
+    assert catalogue.resolve("brats2020-t2", home=tmp_path).origin == "real"
+    with pytest.raises(DataError, match=r"Training_001 lacks BraTS20_Training_001_t1\.nii\.gz; 5"):
+        SOURCES["brats2020-t1"].files(tmp_path)
+
+
 # -- damage --
-
-
-def test_a_volume_without_a_segmentation_is_refused_and_never_replaced(tmp_path):
-    folder = official(tmp_path)
-    (folder / "HGG" / HIGH[2] / f"{HIGH[2]}_seg.nii.gz").unlink()
-    for name in ("brats2018", "brats2018-slices"):
-        with pytest.raises(DataError, match=rf"{HIGH[2]} lacks {HIGH[2]}_seg\.nii\.gz; 1 of"):
-            catalogue.resolve(name, home=tmp_path)
 
 
 def test_a_folder_with_some_cases_is_refused(tmp_path):
@@ -291,14 +352,11 @@ def test_a_table_that_names_a_case_twice_or_not_at_all_is_refused(tmp_path):
         SOURCES["brats2020"].load(tmp_path)
 
 
-@pytest.mark.parametrize("promise", OF_FOLDERS)
-@pytest.mark.parametrize(
-    ("entry", "write"),
+test_what_every_reader_promises = promised(
+    OF_FOLDERS,
     [
         (SOURCES["brats2018"], official),
         (SOURCES["brats2018-slices"], official),
         (SOURCES["brats2020"], of_2020),
     ],
 )
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)

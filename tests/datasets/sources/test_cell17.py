@@ -5,13 +5,9 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from datasets import catalogue
-from datasets.source import DataError
 from datasets.sources import cell17
 from datasets.sources.cell17 import COUNT
-from tests.datasets.promises import OF_FOLDERS
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
+from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCE = cell17.SOURCES[0]
 SIDE = 6
@@ -20,9 +16,6 @@ SIDE = 6
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(cell17, "SIDES", (SIDE, SIDE))
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def write(home, texts=False):
@@ -65,28 +58,4 @@ def test_both_layouts_are_read_alike_and_filled_up(tmp_path, texts):
     assert len({*splits["train"].groups, *splits["test"].groups}) == 64
 
 
-def test_hidden_files_and_the_case_of_suffixes_make_no_difference(tmp_path):
-    folder = write(tmp_path)
-    for path in [*folder.rglob("*.png")]:
-        path.with_name(f"._{path.name}").touch()
-        path.rename(path.with_suffix(".PNG"))
-    (folder / "train" / "Labels" / "image_00.mat").rename(
-        folder / "train" / "Labels" / "image_00.MAT"
-    )
-    (tmp_path / "__MACOSX" / "cpm17").mkdir(parents=True)
-    assert len(SOURCE.files(tmp_path)) == 128
-    assert SOURCE.load(tmp_path)["test"].images[:, 0, 0, 0].tolist() == [*range(COUNT)]
-
-
-def test_a_larger_image_is_refused(tmp_path):
-    folder = write(tmp_path)
-    pixels = np.zeros((SIDE, SIDE + 1, 3), np.uint8)
-    Image.fromarray(pixels).save(folder / "test" / "Images" / "image_03.png")
-    with pytest.raises(DataError, match="6 x 7 pixels, expected at most 6 x 6"):
-        SOURCE.load(tmp_path)
-
-
-@pytest.mark.parametrize("promise", OF_FOLDERS)
-@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)
+test_what_every_reader_promises = promised(OF_FOLDERS, [(SOURCE, write)])

@@ -17,18 +17,6 @@ def test_the_digits_are_those_of_scikit_learn(tmp_path):
     assert np.array_equal(images[:, 0], official.images.astype(int) * 255 // 16)
 
 
-def test_the_digits_have_their_stated_sizes_and_shape(tmp_path):
-    splits = DIGITS.load(tmp_path)
-    assert {name: split.images.shape for name, split in splits.items()} == {
-        name: (size, *DIGITS.shape) for name, size in DIGITS.sizes.items()
-    }
-
-
-def test_pixels_use_the_whole_range(tmp_path):
-    images = DIGITS.load(tmp_path)["train"].images
-    assert (images.min(), images.max()) == (0, 255)
-
-
 def test_the_stated_mean_and_deviation_are_those_of_the_training_pixels(tmp_path):
     pixels = DIGITS.load(tmp_path)["train"].images / 255
     assert abs(pixels.mean() - DIGITS.mean[0]) < 0.005

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import dsb2018
-from datasets.sources.dsb2018 import GROUP, TESTED, of_test, touching
-from tests.datasets.promises import OF_FOLDERS
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
+from datasets.sources.dsb2018 import GROUP, of_test, touching
+from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCE = dsb2018.SOURCES[0]
 SIDES = (8, 10)
@@ -21,9 +18,6 @@ def small(monkeypatch):
     monkeypatch.setattr(dsb2018, "SIDES", SIDES)
     monkeypatch.setattr(dsb2018, "COUNT", 6)
     monkeypatch.setattr(dsb2018, "TESTED", 2)
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def smooth(seed, sides):
@@ -91,25 +85,10 @@ def test_only_the_stained_group_is_read_and_groups_stay_together(tmp_path):
     assert all((split.annotations["nuclei"][:, :3] == 1).all() for split in splits.values())
 
 
-def test_it_stands_in_for_cell17_and_is_real_by_its_own_name(tmp_path):
-    write(tmp_path)
-    data = catalogue.resolve("cell17", home=tmp_path)
-    assert (data.used, data.origin) == ("dsb2018-stain", "surrogate")
-    assert catalogue.resolve("dsb2018-stain", home=tmp_path).origin == "real"
-
-
-def test_as_many_are_tested_as_cell17_tests():
-    assert catalogue.source("cell17").sizes["test"] == TESTED
-    assert dict(SOURCE.sizes) == {"train": 72, "test": 35}
-
-
 def test_another_number_of_images_is_refused(tmp_path):
     write(tmp_path, tiles()[:5])
     with pytest.raises(DataError, match="has 5 images of the group stain_colour_256x320, not 6"):
         SOURCE.files(tmp_path)
 
 
-@pytest.mark.parametrize("promise", OF_FOLDERS)
-@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)
+test_what_every_reader_promises = promised(OF_FOLDERS, [(SOURCE, write)])

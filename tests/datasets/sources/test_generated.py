@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from datasets import blobs, catalogue
-from datasets.annotations import IGNORE, annotations_of
-from datasets.films import NO_FINDING, equalise
+from datasets.source import IGNORE, annotations_of
 from datasets.sources import generated
 from datasets.sources.generated import (
     PER_HEAD,
@@ -30,13 +29,6 @@ def loaded(tmp_path_factory):
     splits = {name: catalogue.load(name, home) for name in ENTRIES}
     catalogue.load.cache_clear()
     return splits
-
-
-@pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_a_set_needs_no_files_and_says_what_it_is(tmp_path, name):
-    entry = ENTRIES[name]
-    assert entry.files(tmp_path) == []
-    assert (entry.kind, entry.title.split()[0]) == ("synthetic", "generated")
 
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
@@ -138,26 +130,12 @@ def test_each_finding_has_enough_films_for_an_auc(loaded, name):
         assert (split.annotations["findings"] == 1).sum(axis=0).min() >= 30
 
 
-def test_the_class_is_whether_there_is_a_finding():
-    names = (NO_FINDING, "mass", "edema")
-    drawn = draw_films(200, 5, names)
-    findings = drawn.annotations["findings"]
-    assert np.array_equal(drawn.labels, findings[:, 1:].any(axis=1))
-    assert np.array_equal(findings[:, 0], 1 - drawn.labels)
-
-
 def test_a_patient_has_one_or_two_films_of_the_same_findings():
     drawn = draw_films(400, 5, ("mass", "edema"))
     of_patient = np.unique(drawn.groups, return_counts=True)[1]
     assert set(of_patient) == {1, 2}
     for patient in np.unique(drawn.groups):
         assert len(np.unique(drawn.annotations["findings"][drawn.groups == patient], axis=0)) == 1
-
-
-def test_films_are_equalised(loaded):
-    for name in ("phantom-films", "phantom-films-public"):
-        film = loaded[name]["test"].images[0, 0]
-        assert np.abs(equalise(film).astype(int) - film).max() <= 1
 
 
 # -- nuclei and heads --

@@ -116,20 +116,6 @@ def test_a_class_of_the_release_has_timms_number(number, wordnet_id):
 # -- batches --
 
 
-def test_a_batch_holds_red_then_green_then_blue_in_rows(tmp_path):
-    (tmp_path / "b").write_bytes(batch([np.arange(3072) % 251], [3]))
-    image = read_batches([tmp_path / "b"], 1).images[0]
-    assert image[0, 1, :2].tolist() == [32, 33]
-    assert [int(image[1, 0, 0]), int(image[2, 0, 0])] == [1024 % 251, 2048 % 251]
-
-
-@pytest.mark.parametrize("protocol", [2, 3, 4])
-def test_batches_of_other_pickle_protocols_are_read(tmp_path, protocol):
-    (tmp_path / "b").write_bytes(batch(np.full((1, 3072), 7), [449], protocol=protocol))
-    split = read_batches([tmp_path / "b"], 1)
-    assert (int(split.images.min()), split.labels.tolist()) == (7, [0])
-
-
 # -- what is not whole --
 
 
@@ -160,16 +146,8 @@ def test_a_truncated_batch_is_named_with_advice(tmp_path, length):
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(
         DataError,
-        match=r"train_data_batch_4 is not a whole batch of ImageNet 32x32: .* Get it again",
+        match=r"train_data_batch_4 is not a whole batch of pickled images .* Get it again",
     ):
-        SMALL.load(tmp_path)
-
-
-def test_a_folder_in_the_place_of_a_batch_is_refused(tmp_path):
-    path = write_official(tmp_path) / "train_data_batch_2"
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(DataError, match=r"1 of 11 files are missing, .*train_data_batch_2"):
         SMALL.load(tmp_path)
 
 
@@ -179,14 +157,6 @@ class RunsACommand:
 
     def __reduce__(self):
         return (os.mkdir, (self.path,))
-
-
-def test_a_malicious_batch_is_refused_and_not_executed(tmp_path):
-    evil = {"data": RunsACommand(str(tmp_path / "executed")), "labels": [1]}
-    (tmp_path / "b").write_bytes(pickle.dumps(evil))
-    with pytest.raises(DataError, match=r"b is not a whole batch .* it asks for \w+\.mkdir"):
-        read_batches([tmp_path / "b"], 1)
-    assert not (tmp_path / "executed").exists()
 
 
 @pytest.mark.parametrize("labels", [[0], [1001]])

@@ -7,10 +7,8 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import ixi
 from datasets.sources.ixi import SIDE_HH, slices_of, splits
-from tests.datasets.promises import OF_FILES
+from tests.datasets.promises import OF_FILES, promised
 from tests.datasets.volumes import write_volume
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
 
 SOURCES = {entry.name: entry for entry in ixi.SOURCES}
 COUNT = 11
@@ -21,9 +19,6 @@ NAMES = [f"IXI{number:03}-{'Guys' if number % 2 else 'HH'}-0{number}" for number
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(ixi, "SUBJECTS", {"t1": (6, 2, 3), "t2": (5, 2, 4)})
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def official(home, names=NAMES, modality="T1", suffix=".nii.gz"):
@@ -86,14 +81,6 @@ def test_the_first_subjects_by_name_are_split_and_some_are_left_aside(tmp_path, 
     assert parts["test"].images[0, 0, 127, 126:130].tolist() == [255, seen[1][0], 0, 0]
 
 
-def test_sequences_are_read_apart(tmp_path):
-    official(tmp_path)
-    assert SOURCES["ixi-t2"].files(tmp_path) == []
-    official(tmp_path, modality="T2")
-    sizes = {name: len(split) for name, split in SOURCES["ixi-t2"].load(tmp_path).items()}
-    assert sizes == {"train": 5 * 4, "test": 4 * 4}
-
-
 def test_a_subject_that_is_there_twice_is_read_once(tmp_path):
     official(tmp_path)
     before = SOURCES["ixi-t1"].load(tmp_path)
@@ -103,14 +90,6 @@ def test_a_subject_that_is_there_twice_is_read_once(tmp_path):
     assert all(np.array_equal(before[name].images, after[name].images) for name in before)
 
 
-def test_a_volume_that_is_black_gives_no_slice(tmp_path):
-    path = official(tmp_path) / "IXI-T1" / f"{NAMES[0]}-T1.nii.gz"
-    before = sum(map(len, SOURCES["ixi-t1"].load(tmp_path).values()))
-    write_volume(path, np.zeros((5, 2, 4), np.int16))
-    splits = SOURCES["ixi-t1"].load(tmp_path)
-    assert sum(map(len, splits.values())) in (before - 4, before)  # or it is left aside
-
-
 def test_a_folder_half_there_is_refused_and_never_replaced(tmp_path):
     official(tmp_path, NAMES[:5])
     write_hh(tmp_path)
@@ -118,12 +97,6 @@ def test_a_folder_half_there_is_refused_and_never_replaced(tmp_path):
         DataError, match=r"IXI-T1 has 5 of 11 subjects\. Complete it, or take it aw"
     ):
         catalogue.resolve("ixi-t1", home=tmp_path)
-
-
-def test_a_few_subjects_fewer_are_missed_in_training(tmp_path):
-    official(tmp_path, NAMES[:9])
-    sizes = {name: len(split) for name, split in SOURCES["ixi-t1"].load(tmp_path).items()}
-    assert sizes == {"train": 4 * 4, "test": 3 * 4}
 
 
 # -- one hospital --
@@ -173,17 +146,6 @@ def test_of_143_subjects_36_are_tested(tmp_path):
     assert parts["test"].images.shape == (36 * 6, 1, SIDE_HH, SIDE_HH)
 
 
-def test_the_hospital_s_split_follows_names_and_not_their_order(tmp_path):
-    order = np.random.default_rng(0).permutation(8)
-    before = SOURCES["ixi-hh-t1"].load(write_hh(tmp_path))
-    mixed = {name: array[order] for name, array in arrays_hh().items()}
-    after = SOURCES["ixi-hh-t1"].load(write_hh(tmp_path, **mixed))
-    for name, split in before.items():
-        assert {image.tobytes() for image in split.images} == {
-            image.tobytes() for image in after[name].images
-        }
-
-
 # -- what stands in --
 
 
@@ -199,13 +161,6 @@ def test_the_whole_set_comes_before_the_hospital_and_that_before_heads(tmp_path)
     for name in SOURCES:
         data = catalogue.resolve(name, embedded=True, home=tmp_path / "hh")
         assert data.used == f"phantom-brains-i-{name[-2:]}"
-
-
-def test_the_hospital_alone_is_a_surrogate_and_not_real(tmp_path):
-    write_hh(tmp_path)
-    assert catalogue.resolve("ixi-hh-t1", home=tmp_path).origin == "surrogate"
-    with pytest.raises(DataError, match=r"--require-real: IXI, T1 is needed"):
-        catalogue.resolve("ixi-t1", require_real=True, home=tmp_path)
 
 
 # -- a damaged archive --
@@ -228,15 +183,6 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path, changes, message):
         SOURCES["ixi-hh-t1"].load(write_hh(tmp_path, **changes))
 
 
-def test_an_archive_that_says_it_is_encrypted_is_refused(tmp_path):
-    path = write_hh(tmp_path) / "ixi_hh.npz"
-    content = bytearray(path.read_bytes())
-    content[content.index(b"PK\x01\x02") + 8] |= 1
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=r"ixi_hh\.npz is damaged \(.*encrypted"):
-        SOURCES["ixi-hh-t1"].load(tmp_path)
-
-
 def test_a_subject_is_tested_in_both_modalities_or_in_none(tmp_path):
     for modality in ("T1", "T2"):
         official(tmp_path, NAMES[:11], modality)
@@ -245,9 +191,6 @@ def test_a_subject_is_tested_in_both_modalities_or_in_none(tmp_path):
     assert set(t1) < set(t2)  # 3 and 4 of the same eleven, which lie in the same order
 
 
-@pytest.mark.parametrize("promise", OF_FILES)
-@pytest.mark.parametrize(
-    ("entry", "write"), [(SOURCES["ixi-t1"], official), (SOURCES["ixi-hh-t1"], write_hh)]
+test_what_every_reader_promises = promised(
+    OF_FILES, [(SOURCES["ixi-t1"], official), (SOURCES["ixi-hh-t1"], write_hh)]
 )
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)

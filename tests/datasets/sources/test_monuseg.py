@@ -7,12 +7,11 @@ import pytest
 from PIL import Image
 
 from datasets import catalogue
+from datasets.nuclei import read_all
 from datasets.source import DataError
 from datasets.sources import monuseg
 from datasets.sources.monuseg import ALL, KUMAR, OFFICIAL, ORGANS, ORGANS_OF, PARTS
-from tests.datasets.promises import OF_FOLDERS
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
+from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCES = {entry.name: entry for entry in monuseg.SOURCES}
 SIDE = 6
@@ -25,11 +24,7 @@ XML = (
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(monuseg, "FULL", (SIDE, SIDE))
-    monkeypatch.setattr(monuseg, "HALF", (SIDE, SIDE))
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
+    monkeypatch.setattr(monuseg, "read_all", lambda pairs, sides: read_all(pairs, (SIDE, SIDE)))
 
 
 def image(path, value):
@@ -129,14 +124,8 @@ def test_kumar_s_division_needs_the_training_data_only(tmp_path):
     splits = SOURCES["monuseg-kumar"].load(tmp_path)
     assert [len(split) for split in splits.values()] == [16, 8, 6]
     assert {ORGANS[label] for label in splits["other"].labels} == {"bladder", "colon", "stomach"}
-    with pytest.raises(DataError, match="MoNuSeg: 28 of 88 files are missing"):
+    with pytest.raises(DataError, match="28 of 88 files are missing"):
         SOURCES["monuseg"].files(tmp_path)
-
-
-def test_other_images_in_the_folder_are_left_alone(tmp_path):
-    training = official(tmp_path)
-    image(training / "Tissue Images" / "TCGA-F9-A8NY-01Z-00-DX1.tif", 3)
-    assert len(SOURCES["monuseg"].files(tmp_path)) == 88
 
 
 def test_maps_may_take_the_place_of_outlines(tmp_path):
@@ -150,31 +139,6 @@ def test_maps_may_take_the_place_of_outlines(tmp_path):
     assert training / "Labels" / f"{name}.png" in SOURCES["monuseg"].files(tmp_path)
     found = SOURCES["monuseg"].load(tmp_path)["train"].annotations["nuclei"]
     assert np.array_equal(found[0], objects == 5)
-
-
-@pytest.mark.parametrize("part", ["Tissue Images/{}.tif", "Annotations/{}.xml"])
-def test_a_folder_half_there_is_refused_and_never_replaced(tmp_path, part):
-    training = official(tmp_path)
-    (training / part.format(OFFICIAL["train"][7])).unlink()
-    halved(tmp_path)
-    for name in ("monuseg", "monuseg-kumar"):
-        with pytest.raises(DataError, match=r"MoNuSeg: 1 of \d+ files are missing, the first is"):
-            catalogue.resolve(name, home=tmp_path)
-
-
-def test_an_image_whose_outlines_are_all_open_is_refused(tmp_path):
-    training = official(tmp_path)
-    path = training / "Annotations" / f"{OFFICIAL['train'][3]}.xml"
-    path.write_text(XML.replace('<Vertex X="2" Y="1"/><Vertex X="0" Y="1"/>', ""))
-    with pytest.raises(DataError, match=r"\.xml: none of its 1 regions has a pixel of the image"):
-        SOURCES["monuseg"].load(tmp_path)
-
-
-def test_an_image_of_another_size_is_refused(tmp_path, monkeypatch):
-    official(tmp_path)
-    monkeypatch.setattr(monuseg, "FULL", (SIDE, SIDE + 1))
-    with pytest.raises(DataError, match=r"\.tif has 6 x 6 pixels, expected 6 x 7"):
-        SOURCES["monuseg"].load(tmp_path)
 
 
 # -- halved --
@@ -213,14 +177,11 @@ def test_an_index_of_other_images_or_organs_is_refused(tmp_path, old, new):
         SOURCES["monuseg-half"].files(tmp_path)
 
 
-@pytest.mark.parametrize("promise", OF_FOLDERS)
-@pytest.mark.parametrize(
-    ("entry", "write"),
+test_what_every_reader_promises = promised(
+    OF_FOLDERS,
     [
         (SOURCES["monuseg"], official),
         (SOURCES["monuseg-kumar"], official),
         (SOURCES["monuseg-half"], halved),
     ],
 )
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import oasis3
 from datasets.sources.oasis3 import slices_of
-from tests.datasets.promises import OF_FILES
+from tests.datasets.promises import OF_FILES, promised
 from tests.datasets.volumes import write_volume
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
 
 SOURCES = {entry.name: entry for entry in oasis3.SOURCES}
 SESSIONS = (
@@ -26,9 +23,6 @@ VOLUME = np.arange(1, 5 * 3 * 2 + 1, dtype=np.int16).reshape(5, 3, 2)  # z up, y
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(oasis3, "SLICES", 3)
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def path_of(home, subject, session, modality="T1w"):
@@ -84,10 +78,6 @@ def test_however_a_head_was_measured_its_slices_are_the_same(tmp_path, volume, d
     assert np.array_equal(slices_of(write_volume(tmp_path / "other.nii", volume, affine)), upright)
 
 
-def test_a_volume_of_fewer_slices_gives_all_of_them(tmp_path):
-    assert slices_of(write_volume(tmp_path / "a.nii", VOLUME[:2])).shape == (2, 3, 2)
-
-
 # -- splits --
 
 
@@ -122,26 +112,6 @@ def test_a_session_that_is_there_twice_is_read_once(tmp_path):
 # -- damage --
 
 
-def test_sessions_of_one_subject_are_refused(tmp_path):
-    for subject, session in SESSIONS[:2]:
-        write_volume(path_of(tmp_path, subject, session), VOLUME)
-    with pytest.raises(DataError, match="there is no slice in the split 'train'"):
-        SOURCES["oasis3-t1"].load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("volume", "message"),
-    [
-        (np.ones((3, 4), np.int16), "its sides are 4 x 3"),
-        (np.ones((2, 5, 4, 3), np.int16), "its sides are 3 x 4 x 5 x 2"),
-        (np.ones((5, 4, 3), np.complex64), "complex or colours"),
-    ],
-)
-def test_what_is_no_single_volume_is_refused(tmp_path, volume, message):
-    with pytest.raises(DataError, match=rf"a\.nii is not a readable NIfTI volume .*{message}"):
-        slices_of(write_volume(tmp_path / "a.nii", volume))
-
-
 def test_a_volume_without_directions_is_refused(tmp_path):
     path = write_volume(tmp_path / "a.nii", VOLUME)
     content = bytearray(path.read_bytes())
@@ -153,7 +123,6 @@ def test_a_volume_without_directions_is_refused(tmp_path):
         slices_of(path)
 
 
-@pytest.mark.parametrize("promise", OF_FILES)
-@pytest.mark.parametrize(("entry", "write"), [(entry, official) for entry in SOURCES.values()])
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)
+test_what_every_reader_promises = promised(
+    OF_FILES, [(entry, official) for entry in SOURCES.values()]
+)

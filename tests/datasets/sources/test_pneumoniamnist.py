@@ -8,18 +8,9 @@ from datasets.films import equalise
 from datasets.source import DataError
 from datasets.sources import pneumoniamnist
 from datasets.sources.pneumoniamnist import SIZE
-from tests.datasets.promises import OF_FILES
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
+from tests.datasets.promises import OF_FILES, promised
 
 SOURCE = pneumoniamnist.SOURCES[0]
-
-
-@pytest.fixture(autouse=True)
-def fresh_loads():
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def arrays(sizes=(4708, 524, 624)):
@@ -50,21 +41,6 @@ def test_the_three_splits_are_read_as_films_with_or_without_pneumonia(tmp_path):
     assert np.array_equal(valid.images[0, 0], equalise(arrays()["val_images"][0]))
 
 
-def test_it_stands_in_for_rsna(tmp_path):
-    np.savez(tmp_path / "pneumoniamnist.npz", **arrays((1, 1, 1)))
-    data = catalogue.resolve("rsna-pneumonia", home=tmp_path)
-    assert (data.used, data.origin) == ("pneumoniamnist", "surrogate")
-
-
-def test_an_archive_of_other_arrays_is_refused(tmp_path):
-    np.savez(
-        tmp_path / "pneumoniamnist.npz",
-        **{**arrays((1, 1, 1)), "train_images": np.array([{"code": 1}])},
-    )
-    with pytest.raises(DataError, match="damaged"):
-        SOURCE.load(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -79,13 +55,4 @@ def test_labels_and_pixels_are_not_cast_to_what_they_should_be(tmp_path, changes
         SOURCE.load(tmp_path)
 
 
-def test_an_archive_of_other_size_is_refused(tmp_path):
-    np.savez(tmp_path / "pneumoniamnist.npz", **arrays((3, 1, 1)))
-    with pytest.raises(DataError, match="not the official ones"):
-        catalogue.load("pneumoniamnist", tmp_path)
-
-
-@pytest.mark.parametrize("promise", OF_FILES)
-@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)
+test_what_every_reader_promises = promised(OF_FILES, [(SOURCE, write)])

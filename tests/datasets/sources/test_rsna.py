@@ -2,26 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from datasets import catalogue
 from datasets.films import FULL
 from datasets.source import DataError
 from datasets.sources import rsna
-from tests.datasets.promises import OF_FOLDERS
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
+from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCE = rsna.SOURCES[0]
 ROWS = ["b1,,,,,0", "a2,264.0,152.0,213.0,379.0,1", "a2,562.0,152.0,256.0,453.0,1", "c3,,,,,0"]
-
-
-@pytest.fixture(autouse=True)
-def fresh_loads():
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def write_table(home, rows=ROWS, folder="rsna_pneumonia"):
@@ -83,17 +73,4 @@ def test_targets_that_are_none_or_disagree_are_refused(tmp_path, rows):
         SOURCE.files(tmp_path)
 
 
-def test_a_film_is_preprocessed(tmp_path):
-    write(tmp_path)
-    path = tmp_path / "rsna_pneumonia" / "stage_2_train_images" / "a2.dcm"
-    raw = path.read_bytes()
-    path.write_bytes(raw[:-32] + bytes([200]) * 32)  # the lower half
-    image = SOURCE.load(tmp_path)["train"].images[1, 0]
-    assert (np.diff(image[:, 100].astype(int)) >= 0).all()
-    assert image[[0, -1], 100].tolist() == [0, 255]
-
-
-@pytest.mark.parametrize("promise", OF_FOLDERS)
-@pytest.mark.parametrize(("entry", "write"), [(SOURCE, write)])
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)
+test_what_every_reader_promises = promised(OF_FOLDERS, [(SOURCE, write)])

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import catalogue
-from datasets.annotations import AnnotatedSplit
-from datasets.source import DataError
+from datasets.source import DataError, Split
 from datasets.sources import tnbc
 from datasets.sources.tnbc import PER_PATIENT
-from tests.datasets.promises import OF_FOLDERS
-
-pytestmark = pytest.mark.usefixtures("every_content_known")
+from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCE = tnbc.SOURCES[0]
 SIDE = 5
@@ -24,9 +20,6 @@ OBJECTS[0, 0], OBJECTS[0, 1] = 3, 8
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(tnbc, "SIDES", (SIDE, SIDE))
-    catalogue.load.cache_clear()
-    yield
-    catalogue.load.cache_clear()
 
 
 def image(path, array):
@@ -65,15 +58,10 @@ def packed(home):
     return folder
 
 
-def test_there_are_fifty_images_of_eleven_patients():
-    assert (sum(PER_PATIENT), len(PER_PATIENT)) == (50, 11)
-    assert dict(SOURCE.sizes) == {"train": 37, "test": 13}
-
-
 def test_halved_images_are_means_and_a_nucleus_keeps_the_first_of_four_pixels():
     image = np.array([[1, 2, 9, 9], [3, 4, 9, 9], [0, 0, 0, 0], [0, 0, 0, 255]], np.uint8)
     nuclei = np.array([[0, 5, 8, 0], [5, 5, 0, 0], [0, 0, 2, 2], [0, 0, 2, 2]], np.uint16)
-    split = AnnotatedSplit(
+    split = Split(
         np.broadcast_to(image, (1, 3, 4, 4)), np.zeros(1, np.int64), {"nuclei": nuclei[None]}
     )
     half = tnbc.halved(split)
@@ -112,21 +100,6 @@ def test_the_packed_folder_is_read_with_its_own_numbers(tmp_path):
     assert splits["train"].annotations["nuclei"][0, 0, :3].tolist() == [1, 2, 0]
 
 
-def test_the_official_folders_come_before_the_packed_one(tmp_path):
-    official(tmp_path)
-    packed(tmp_path)
-    assert len(SOURCE.files(tmp_path)) == 100
-    assert SOURCE.load(tmp_path)["train"].images[0, 0, 0, 0] == 11
-    assert catalogue.resolve("tnbc", home=tmp_path).origin == "real"
-
-
-def test_empty_folders_are_no_set(tmp_path):
-    (tmp_path / "TNBC_NucleiSegmentation" / "Slide_01").mkdir(parents=True)
-    assert SOURCE.files(tmp_path) == []
-    packed(tmp_path)
-    assert len(SOURCE.load(tmp_path)["test"]) == len(SOURCE.files(tmp_path)) // 2 - 37
-
-
 def test_a_mask_of_another_size_than_its_image_is_refused(tmp_path):
     folder = official(tmp_path)
     image(folder / "GT_04" / "04_2.png", MASK[1:])
@@ -162,7 +135,4 @@ def test_an_index_of_other_patients_is_refused(tmp_path, old, new, message):
         SOURCE.files(tmp_path)
 
 
-@pytest.mark.parametrize("promise", OF_FOLDERS)
-@pytest.mark.parametrize(("entry", "write"), [(SOURCE, official), (SOURCE, packed)])
-def test_what_every_reader_promises(tmp_path, promise, entry, write):
-    promise(entry, write, tmp_path)
+test_what_every_reader_promises = promised(OF_FOLDERS, [(SOURCE, official), (SOURCE, packed)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from datasets.annotations import CLASS, INSTANCES, MAP, SEGMENTS, Annotation
+from datasets.source import CLASS, INSTANCES, MAP, SEGMENTS, Annotation
 from federation.tasks.base import conditioned
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression

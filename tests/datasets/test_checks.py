@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from datasets import catalogue
-from datasets.annotations import (
+from datasets.checks import check_annotations
+from datasets.source import (
     FINDINGS,
     INSTANCES,
     MAP,
     SEGMENTS,
-    AnnotatedSource,
-    AnnotatedSplit,
     Annotation,
+    DataError,
+    DataSource,
+    Split,
     annotated,
     annotations_of,
-    check_annotations,
 )
-from datasets.source import DataError, Split
 
 IMAGES, LABELS = np.zeros((2, 3, 4, 4), np.uint8), np.array([1, 0])
 DEPTH, SEGMENT = np.full((2, 1, 4, 4), 9, np.uint8), np.full((2, 4, 4), 2, np.uint8)
-SPLIT = AnnotatedSplit(IMAGES, LABELS, {"depth": DEPTH, "segment": SEGMENT})
-SOURCE = AnnotatedSource(
+SPLIT = Split(IMAGES, LABELS, {"depth": DEPTH, "segment": SEGMENT})
+SOURCE = DataSource(
     name="rooms",
     title="Rooms",
     classes=2,
@@ -92,12 +92,7 @@ def test_an_annotation_that_is_not_there_is_refused_naming_those_that_are():
 )
 def test_an_annotation_of_other_type_or_size_is_refused(array):
     with pytest.raises(DataError, match="annotation 'depth': expected uint8"):
-        AnnotatedSplit(IMAGES, LABELS, {"depth": array})
-
-
-def test_an_annotated_split_is_checked_as_any_other():
-    with pytest.raises(DataError, match="expected uint8 or float32 images"):
-        AnnotatedSplit(IMAGES[0], LABELS)
+        Split(IMAGES, LABELS, {"depth": array})
 
 
 def test_a_set_as_it_states_is_loaded(rooms):
@@ -147,7 +142,7 @@ FILMS = replace(
     SOURCE,
     annotations={"findings": Annotation(FINDINGS, 3, names=("mass", "nodule", "edema"))},
     load=lambda home: {
-        split: AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, groups=np.array(own))
+        split: Split(IMAGES, LABELS, {"findings": FOUND}, groups=np.array(own))
         for split, own in (("train", [7, 8]), ("test", [3, 3]))
     },
 )
@@ -158,10 +153,6 @@ def test_findings_are_loaded_beside_groups(rooms):
     assert annotated(train, "findings") is FOUND
     assert train.groups.tolist() == [7, 8]
     assert annotations_of(FILMS)["findings"].names == ("mass", "nodule", "edema")
-
-
-def test_a_split_has_no_groups_unless_it_states_them():
-    assert SPLIT.groups is None
 
 
 @pytest.mark.parametrize("names", [(), ("mass", "nodule"), ("mass", "nodule", "mass")])
@@ -179,27 +170,13 @@ def test_findings_need_a_name_each(names):
     ],
 )
 def test_findings_of_other_shapes_or_values_are_refused(rooms, found, message):
-    split = AnnotatedSplit(IMAGES, LABELS, {"findings": found})
+    split = Split(IMAGES, LABELS, {"findings": found})
     with pytest.raises(DataError, match=message):
         rooms(replace(FILMS, load=lambda home: {"train": split, "test": split}))
 
 
-def test_findings_of_other_images_are_refused():
-    with pytest.raises(DataError, match="annotation 'findings': expected uint8"):
-        AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND[:1]})
-
-
-@pytest.mark.parametrize(
-    "groups",
-    [np.array([7]), np.array([7.0, 8.0]), np.array([[7, 8]]), np.array([7, 8], np.int32)],
-)
-def test_groups_of_other_type_or_number_are_refused(groups):
-    with pytest.raises(DataError, match=r"expected groups int64 \(2,\), got"):
-        AnnotatedSplit(IMAGES, LABELS, groups=groups)
-
-
 def test_a_group_in_two_splits_is_refused(rooms):
-    split = AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, groups=np.array([7, 8]))
+    split = Split(IMAGES, LABELS, {"findings": FOUND}, groups=np.array([7, 8]))
     with pytest.raises(DataError, match="group 7 has samples in the splits 'train' and 'test'"):
         rooms(replace(FILMS, load=lambda home: {"train": split, "test": split}))
 
@@ -212,7 +189,7 @@ ORGAN = (VOLUMES[:, 0] > 1).astype(np.uint8)
 
 def test_volumes_of_any_sides_have_classes_and_values_per_voxel():
     annotations = {"organ": ORGAN, "field": VOLUMES, "dose": np.zeros((2, 3, 3, 4, 5), np.uint8)}
-    split = AnnotatedSplit(VOLUMES, LABELS, annotations, groups=np.array([1, 1]))
+    split = Split(VOLUMES, LABELS, annotations, groups=np.array([1, 1]))
     check_annotations(
         replace(
             SOURCE,
@@ -233,7 +210,7 @@ def test_volumes_of_any_sides_have_classes_and_values_per_voxel():
 )
 def test_an_annotation_of_voxels_of_other_sides_is_refused(array):
     with pytest.raises(DataError, match="annotation 'organ': expected uint8"):
-        AnnotatedSplit(VOLUMES, LABELS, {"organ": array})
+        Split(VOLUMES, LABELS, {"organ": array})
 
 
 # -- instances --
@@ -244,7 +221,7 @@ CELLS = replace(SOURCE, annotations={"cells": Annotation(INSTANCES, 1)})
 
 
 def cells(objects):
-    return AnnotatedSplit(IMAGES, LABELS, {"cells": objects})
+    return Split(IMAGES, LABELS, {"cells": objects})
 
 
 def test_every_sample_has_any_number_of_objects(rooms):
@@ -256,11 +233,6 @@ def test_every_sample_has_any_number_of_objects(rooms):
     many = np.arange(1, 2 * 16 + 1).reshape(2, 4, 4).astype(np.uint16)
     many[1] -= 16
     check_annotations(CELLS, cells(many))
-
-
-def test_objects_of_voxels_may_be_many():
-    objects = np.zeros((2, 3, 4, 5), np.uint16)
-    assert annotated(AnnotatedSplit(VOLUMES, LABELS, {"cells": objects}), "cells") is objects
 
 
 @pytest.mark.parametrize(
