@@ -241,15 +241,10 @@ def resolve(
         used = best or source(wanted.embedded)
     same = used.kind == wanted.kind == REAL and _whole(used) == _whole(wanted)
     if require_real and not same:
+        why = f"it is not under {home}. {wanted.how_to_get}"
         if embedded:
-            raise DataError(
-                f"--require-real: {wanted.title} is needed, but this profile always uses embedded"
-                " data; take --profile cpu, gpu or paper"
-            )
-        raise DataError(
-            f"--require-real: {wanted.title} is needed, but it is not under {home}."
-            f" {wanted.how_to_get}"
-        )
+            why = "this profile always uses embedded data; take --profile cpu, gpu or paper"
+        raise DataError(f"--require-real: {wanted.title} is needed, but {why}")
     check(used.name, home)
     content = _content(used.name, home)
     if used.kind == SYNTHETIC:

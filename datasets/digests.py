@@ -29,9 +29,6 @@ VERIFIED = Path(__file__).with_name("verified.csv")
 """Data whose content is known, by `splits_digest`: the complete official sets, and parts and
 reductions of them, each with what it is."""
 
-_of_fingerprints: dict[str, str] = {}
-"""What this process knows already."""
-
 
 def splits_digest(entry: DataSource, splits: Mapping[str, Split]) -> str:
     """SHA-256 of the samples, targets and groups of all splits, with dtypes and shapes, and of what
@@ -74,7 +71,6 @@ def data_digest(
         found = splits_digest(entry, read())
         with contextlib.suppress(ResultsError):
             write_sealed_json(_note(fingerprint), {"set": entry.name, "digest": found})
-    _of_fingerprints[fingerprint] = found
     return found
 
 
@@ -88,8 +84,6 @@ def _note(fingerprint: str) -> Path:
 
 
 def _noted(fingerprint: str) -> str:
-    if fingerprint in _of_fingerprints:
-        return _of_fingerprints[fingerprint]
     known = None
     with contextlib.suppress(OSError):
         known = read_sealed_json(_note(fingerprint))

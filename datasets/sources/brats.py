@@ -91,15 +91,11 @@ SHOWN = slice(14, 134)
 """Axial slices of 2020 that are taken for reconstruction."""
 
 
-def _names(case: Path, what: str) -> list[Path]:
-    """`CASE_WHAT.nii` or `.nii.gz` of the folder of a case, the better first."""
-    return [case / f"{case.name}_{what}{ending}" for ending in (".nii", ".nii.gz")]
-
-
 def _file(case: Path, what: str) -> Path:
-    """The file of a case: the one that is there."""
-    found = filter(None, map(Spelling().find, _names(case, what)))
-    return next(filter(Path.is_file, found), _names(case, what)[1])
+    """`CASE_WHAT.nii` or `.nii.gz` in the folder of a case: the one that is there."""
+    names = [case / f"{case.name}_{what}{ending}" for ending in (".nii", ".nii.gz")]
+    found = filter(None, map(Spelling().find, names))
+    return next(filter(Path.is_file, found), names[1])
 
 
 def _cases(folder: Path, count: int) -> list[Path]:

@@ -28,14 +28,6 @@ FRAGMENTS, FRAGMENT = 4, 5
 """Fragments on a canvas, and pixels of their sides."""
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 NOWHERE = "0 where no finding is, else 1 + the finding's number"
-SEEDS = {
-    "mnist-canvas": 401,
-    "mnist-canvas-second": 403,
-    "digits-canvas": 405,
-    "digits-canvas-second": 407,
-    "digits-canvas-public": 409,
-}
-"""Of the training split's arrangement; the test split has the next one."""
 
 
 @dataclass(frozen=True)
@@ -127,25 +119,21 @@ def to_tens(images: np.ndarray) -> np.ndarray:
 
 
 def _source(
-    name: str,
-    title: str,
-    sizes: tuple[int, int],
-    part: slice,
-    stand_in: str = "",
+    name: str, seed: int, title: str, sizes: tuple[int, int], part: slice, stand_in: str = ""
 ) -> DataSource:
-    """Canvases of a part of the digits: of MNIST's if anything stands in for them."""
+    """Canvases of a part of the digits: of MNIST's if anything stands in for them. `seed` arranges
+    the training split; the test split has the next one.
+    """
     of, fit = (_MNIST, halved) if stand_in else (_DIGITS, to_tens)
     by_split = dict(zip(("train", "test"), sizes, strict=True))
+
+    def composed(split: Split, count: int, seed: int) -> Split:
+        return compose(count, fit(split.images[part])[:, 0], split.labels[part], seed)
 
     def load(home: Path) -> dict[str, Split]:
         splits = of.load(home)
         return {
-            split: compose(
-                count,
-                fit(splits[split].images[part])[:, 0],
-                splits[split].labels[part],
-                SEEDS[name] + (split == "test"),
-            )
+            split: composed(splits[split], count, seed + (split == "test"))
             for split, count in by_split.items()
         }
 
@@ -171,35 +159,17 @@ def _source(
     )
 
 
-_MNIST = next(entry for entry in mnist.SOURCES if entry.name == "mnist")
+_MNIST = mnist.SOURCES[0]
 (_DIGITS,) = digits.SOURCES
+_EVEN, _ODD = slice(0, None, 2), slice(1, None, 2)
+_M, _D = "MNIST on canvases", "scikit-learn digits on canvases"
+_HERE, _THERE = "digits-canvas", "digits-canvas-second"
+_LARGE, _SMALL = (6000, 1000), (1500, 400)
 
 SOURCES = [
-    _source(
-        "mnist-canvas",
-        "MNIST on canvases",
-        (6000, 1000),
-        slice(0, None, 2),
-        "digits-canvas",
-    ),
-    _source(
-        "mnist-canvas-second",
-        "MNIST on canvases, another site",
-        (6000, 1000),
-        slice(1, None, 2),
-        "digits-canvas-second",
-    ),
-    _source("digits-canvas", "scikit-learn digits on canvases", (1500, 400), slice(0, None, 4)),
-    _source(
-        "digits-canvas-second",
-        "scikit-learn digits on canvases, another site",
-        (1500, 400),
-        slice(2, None, 4),
-    ),
-    _source(
-        "digits-canvas-public",
-        "scikit-learn digits on canvases, further ones",
-        (4000, 1000),
-        slice(1, None, 2),
-    ),
+    _source("mnist-canvas", 401, _M, _LARGE, _EVEN, _HERE),
+    _source("mnist-canvas-second", 403, f"{_M}, another site", _LARGE, _ODD, _THERE),
+    _source(_HERE, 405, _D, _SMALL, slice(0, None, 4)),
+    _source(_THERE, 407, f"{_D}, another site", _SMALL, slice(2, None, 4)),
+    _source("digits-canvas-public", 409, f"{_D}, further ones", (4000, 1000), _ODD),
 ]

@@ -5,12 +5,14 @@ Caltech-101, of one `caltech100_32.npz`.
 the luminance of that, a public set of another domain for target tasks in grey. `caltech100` is
 Caltech-101 at 32 x 32 pixels, its 100 object classes: real images in CIFAR-100's place. Classes are
 uneven (31 to 800 images). There is no official version of this size, hence no official digest of
-content.
+content. CINIC-10 is the official image folders
+`CINIC-10/{train,valid,test}/<class>/*.png`, 90,000 images each.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import pickle
 import pickletools
 from dataclasses import replace
@@ -20,8 +22,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
-from datasets.folders import all_of, inside, one_file, places, reading
-from datasets.source import DataSource, Split, read_npz, said, whole_numbers
+from datasets.folders import all_of, in_part, inside, listed, one_file, places, reading
+from datasets.pictures import read_rgb
+from datasets.source import (
+    DataError,
+    DataSource,
+    Split,
+    read_npz,
+    said,
+    to_nchw,
+    whole_numbers,
+)
 
 SMALL = 16
 LUMINANCE = (299, 587, 114)
@@ -181,13 +192,18 @@ def _source(
     )
 
 
-_TEN = _source(
-    "cifar10",
-    10,
-    "cifar-10-batches-py",
-    (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"),
-    "labels",
-    "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+_TEN = replace(
+    _source(
+        "cifar10",
+        10,
+        "cifar-10-batches-py",
+        (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"),
+        "labels",
+        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+    ),
+    mean=(0.4914, 0.4822, 0.4465),
+    std=(0.2470, 0.2435, 0.2616),
+    stand_ins=("shapes",),
 )
 _HUNDRED = _source(
     "cifar100",
@@ -215,14 +231,67 @@ def _load_grey(home: Path) -> dict[str, Split]:
     return {name: _in_grey(split) for name, split in source.load(home).items()}
 
 
+# -- CINIC-10 --
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SPLITS = ("train", "valid", "test")
+EACH = 9_000
+"""Images of a class in a split."""
+
+
+def images_of(folder: Path) -> list[list[Path]]:
+    """The images of each class of a split, in name order."""
+    return [listed(folder / name, ".png") for name in CLASSES]
+
+
+@inside("CINIC-10")
+def _classes(folder: Path) -> list[list[Path]]:
+    """The images of each class of each split in turn, or none. Raises DataError for some."""
+    found = {
+        folder / split / name: paths
+        for split in SPLITS
+        for name, paths in zip(CLASSES, images_of(folder / split), strict=True)
+    }
+    for place, paths in found.items():
+        if any(found.values()) and len(paths) != EACH:
+            raise in_part(f"{place} has {len(paths):,} of {EACH:,} images")
+    return [*found.values()] if any(found.values()) else []
+
+
+def read_split(classes: list[list[Path]]) -> Split:
+    """Images and labels of one split, from the images of each class."""
+    images, labels = [], []
+    for label, paths in enumerate(classes):
+        for path in paths:
+            images.append(read_rgb(path))
+            labels.append(label)
+    if len({image.shape for image in images}) != 1:
+        raise DataError("a split of CINIC-10 holds images of several sizes. Unpack CINIC-10 again.")
+    return Split(to_nchw(np.stack(images)), np.asarray(labels, dtype=np.int64))
+
+
+def _load_cinic(home: Path) -> dict[str, Split]:
+    found, count = _classes(home), len(CLASSES)
+    return {
+        split: read_split(found[place * count : (place + 1) * count])
+        for place, split in enumerate(SPLITS)
+    }
+
+
+def _cifar_halves(home: Path) -> dict[str, Split]:
+    """CIFAR-10's training images as CINIC's train (even places) and valid (odd places) splits."""
+    cifar10 = _TEN.load(home)
+    places = np.arange(len(cifar10["train"]))
+    return {
+        "train": cifar10["train"].taken(places[::2]),
+        "valid": cifar10["train"].taken(places[1::2]),
+        "test": cifar10["test"],
+    }
+
+
 _caltech_files = one_file("caltech100_32.npz")
 SOURCES = [
-    replace(
-        _TEN,
-        mean=(0.4914, 0.4822, 0.4465),
-        std=(0.2470, 0.2435, 0.2616),
-        stand_ins=("shapes",),
-    ),
+    _TEN,
     _HUNDRED,
     _REDUCED,
     replace(
@@ -246,5 +315,24 @@ SOURCES = [
         load=lambda home: read_npz(_caltech_files(home)[0]),
         download=None,
         stand_ins=("shapes-100",),
+    ),
+    DataSource(
+        **said("cinic10"),
+        classes=10,
+        shape=(3, 32, 32),
+        sizes=dict.fromkeys(SPLITS, 90_000),
+        mean=(0.4789, 0.4723, 0.4305),
+        std=(0.2421, 0.2383, 0.2587),
+        files=lambda home: [*itertools.chain(*_classes(home))],
+        load=_load_cinic,
+        stand_ins=("cinic10-cifar", "shapes-shifted"),
+    ),
+    replace(
+        _TEN,
+        **said("cinic10-cifar"),
+        sizes={"train": 25_000, "valid": 25_000, "test": 10_000},
+        load=_cifar_halves,
+        download=None,
+        stand_ins=("shapes-shifted",),
     ),
 ]

@@ -16,11 +16,7 @@ from datasets.source import DataSource, Split, said, to_nchw
 def _file(home: Path) -> list[Path]:
     # Located without importing scikit-learn, which would cost every start a second.
     spec = importlib.util.find_spec("sklearn")
-    return (
-        [Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"]
-        if spec and spec.origin
-        else []
-    )
+    return [Path(str(spec and spec.origin)).parent / "datasets" / "data" / "digits.csv.gz"]
 
 
 def _load(home: Path) -> dict[str, Split]:

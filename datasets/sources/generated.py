@@ -90,17 +90,21 @@ def draw_classes(count: int, seed: int, hues: int = 1, shifted: bool = False) ->
     return Split(blobs.as_bytes(clean + grain * blobs.noise(clean.shape, rng)), labels)
 
 
+_two_sites = functools.partial(draw_classes, shifted=True)
+_hundred = functools.partial(draw_classes, hues=HUES)
+
+
 def draw_negatives(count: int, seed: int) -> Split:
     """Negatives of the hundred classes in another order: 10 x hue + figure, so that ten that follow
     one another have one hue.
     """
-    drawn = draw_classes(count, seed, HUES)
+    drawn = _hundred(count, seed)
     figures, hues = np.divmod(drawn.labels, HUES)
     return Split(255 - drawn.images, hues * len(blobs.FIGURES) + figures)
 
 
 def _grey(count: int, seed: int) -> Split:
-    drawn = draw_classes(count, seed, HUES)
+    drawn = _hundred(count, seed)
     return Split(luminance(drawn.images), drawn.labels)
 
 
@@ -328,20 +332,8 @@ _TUMOURS = {"train": (239, 40, 631), "test": (69, 12, 632)}
 
 SOURCES = [
     _classes("shapes", "shapes", draw_classes, 1, (0.36, 0.30)),
-    _classes(
-        "shapes-shifted",
-        "shapes, two sites",
-        functools.partial(draw_classes, shifted=True),
-        1,
-        (0.43, 0.34),
-    ),
-    _classes(
-        "shapes-100",
-        "shapes, 100 classes",
-        functools.partial(draw_classes, hues=HUES),
-        101,
-        (0.31, 0.27),
-    ),
+    _classes("shapes-shifted", "shapes, two sites", _two_sites, 1, (0.43, 0.34)),
+    _classes("shapes-100", "shapes, 100 classes", _hundred, 101, (0.31, 0.27)),
     _classes(
         "shapes-100-shifted", "shapes, 100 classes, another site", draw_negatives, 201, (0.69, 0.27)
     ),

@@ -16,8 +16,6 @@ resolution (`monuseg-half`): means of 2 x 2 pixels, and of their annotations the
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,17 +58,11 @@ def _official(folder: Path) -> list[Path]:
 def _packed(folder: Path) -> list[Path]:
     """The same. Raises DataError for an index with other numbers of images than the set has."""
     rows = read_index(folder, "patient")
-    for row in rows:
-        if not re.fullmatch("[0-9]{1,2}", row["patient"]):
-            raise DataError(
-                f"{folder / 'index.csv'}: the patient of {row['id']} is {row['patient']!r}, which"
-                " is no number."
-            )
-    found = Counter(int(row["patient"]) for row in rows)
-    counts = tuple(found[patient] for patient in range(1, len(PER_PATIENT) + 1))
-    if counts != PER_PATIENT or len(rows) > sum(PER_PATIENT):
+    found = sorted(row["patient"].zfill(2) for row in rows)
+    counts = enumerate(PER_PATIENT, 1)
+    if found != [f"{patient:02}" for patient, count in counts for _ in range(count)]:
         raise DataError(
-            f"{folder / 'index.csv'} has {len(rows)} images of {len(found)} patients, not"
+            f"{folder / 'index.csv'} has {len(rows)} images of {len(set(found))} patients, not"
             f" {sum(PER_PATIENT)} of {len(PER_PATIENT)}, or another number of one of them."
         )
     rows = sorted(rows, key=lambda row: int(row["patient"]))

@@ -205,14 +205,6 @@ def test_volumes_of_any_sides_have_classes_and_values_per_voxel():
     assert annotated(split, "organ") is ORGAN
 
 
-@pytest.mark.parametrize(
-    "array", [ORGAN[:, 0], ORGAN[..., :4], VOLUMES[:, 0], VOLUMES[:, :, 0], VOLUMES[..., None]]
-)
-def test_an_annotation_of_voxels_of_other_sides_is_refused(array):
-    with pytest.raises(DataError, match="annotation 'organ': expected uint8"):
-        Split(VOLUMES, LABELS, {"organ": array})
-
-
 # -- instances --
 
 OBJECTS = np.zeros((2, 4, 4), np.uint16)

@@ -4,7 +4,7 @@ import pytest
 
 from datasets import catalogue
 from datasets.catalogue import is_present, resolve, source, sources
-from datasets.source import MAP, SYNTHETIC, DataError, annotations_of
+from datasets.source import SYNTHETIC, DataError, annotations_of
 from tests.datasets.npz import write_npz
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -136,17 +136,6 @@ def test_a_stand_in_has_as_many_classes_as_the_set_it_stands_for(name):
     assert {source(s).classes for s in (*entry.stand_ins, entry.embedded or name)} == {
         entry.classes
     }
-
-
-def test_the_stand_in_for_taskonomy_has_fewer_classes_but_the_same_annotations():
-    real, stand_in = (annotations_of(source(name)) for name in ("taskonomy", "scenes"))
-    assert real["class"].size > stand_in["class"].size
-    assert {name: entry.kind for name, entry in real.items()} == {
-        name: entry.kind for name, entry in stand_in.items()
-    }
-    assert all(
-        real[name].size == entry.size for name, entry in stand_in.items() if entry.kind == MAP
-    )
 
 
 def test_what_stands_in_for_a_segmented_set_is_annotated_by_the_same_names():

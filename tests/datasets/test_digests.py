@@ -66,7 +66,6 @@ def counted(tmp_path, monkeypatch):
         images = np.frombuffer(path.read_bytes(), np.uint8).reshape(IMAGES.shape)
         return {"train": Split(images, np.array([0, 1]))}
 
-    monkeypatch.setattr(digests, "_of_fingerprints", {})
     return replace(ENTRY, files=lambda home: [path], load=load), times, path
 
 
@@ -77,7 +76,6 @@ def test_the_digest_is_kept_in_the_cache_until_files_or_reader_change(
     first = data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path))
 
     def again():
-        digests._of_fingerprints.clear()  # as another process
         return data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path))
 
     assert again() == first
@@ -95,7 +93,6 @@ def test_a_damaged_note_in_the_cache_is_made_anew(counted, tmp_path):
     first = data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path))
     for note in (tmp_path / "cache" / "data").iterdir():
         note.write_text(note.read_text().replace(first, "0" * 64))
-    digests._of_fingerprints.clear()
     assert data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path)) == first
     assert len(times) == 2
 

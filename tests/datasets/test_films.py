@@ -24,7 +24,6 @@ from datasets.films import (
     preprocess,
     read_film,
     read_films,
-    slug,
 )
 from datasets.source import DataError
 
@@ -70,13 +69,6 @@ def test_a_bright_pixel_is_spread_with_weights_one_two_one():
 
 
 # -- size --
-
-
-def test_half_the_size_is_the_mean_of_four_pixels_with_halves_up():
-    assert fit(film([[0, 10, 1, 1], [20, 30, 1, 2], [5, 5, 9, 9], [5, 5, 9, 7]]), 2).tolist() == [
-        [15, 1],
-        [5, 9],
-    ]
 
 
 def test_a_wide_film_keeps_its_aspect_and_is_filled_up_below():
@@ -253,14 +245,6 @@ def test_films_are_read_in_the_order_asked_for_and_preprocessed(tmp_path):
 # -- labels --
 
 
-def test_slugs_are_lower_case_with_hyphens():
-    assert [slug(name) for name in ("Hernia", "Pleural_Thickening", "No Finding")] == [
-        "hernia",
-        "pleural-thickening",
-        "no-finding",
-    ]
-
-
 def test_the_class_is_whether_a_finding_is_present_and_no_finding_is_none():
     findings = np.array([[1, 0, 0], [0, 1, 0], [0, 255, 255], [1, 0, 1]], np.uint8)
     assert any_finding(findings, ("no-finding", "mass", "nodule")).tolist() == [0, 1, 0, 1]
@@ -303,13 +287,6 @@ def test_the_blur_smooths_a_step_and_keeps_what_is_flat():
     found = acquire(step, replace(NOTHING, blur=0.05), rng())[0]
     assert found[0, [5, 35]].tolist() == [0, 200]
     assert 0 < found[0, 19] < 100 < found[0, 20] < 200
-
-
-def test_the_noise_has_the_stated_deviation():
-    found = acquire(
-        np.full((1, 100, 100), 128, np.uint8), replace(NOTHING, noise=(0.05, 0.05)), rng()
-    )
-    assert found.std() / 255 == pytest.approx(0.05, rel=0.05)
 
 
 def test_borders_are_black_and_no_wider_than_stated():

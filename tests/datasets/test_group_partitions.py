@@ -36,14 +36,6 @@ def test_a_client_holds_all_samples_of_its_classes_in_file_order():
     assert groups == [range(2), range(2, 4)]
 
 
-def test_the_classes_of_the_data_set_settle_the_groups_even_if_some_have_no_sample():
-    parts, groups = class_groups(np.array([0, 1, 2, 5]), 2, 10)
-    assert (groups, [part.tolist() for part in parts]) == (
-        [range(5), range(5, 10)],
-        [[0, 1, 2], [3]],
-    )
-
-
 @given(st.integers(1, 300), st.integers(1, 30), st.integers(1, 30), st.integers(0, 99))
 def test_groups_of_classes_are_disjoint_complete_and_consecutive(samples, classes, clients, seed):
     labels = rng(seed).integers(classes, size=samples)
@@ -208,12 +200,6 @@ def test_clients_by_size_have_whole_groups_in_ascending_order(data, clients):
 def test_as_many_clients_as_sites_have_one_each():
     groups, sites = np.array([1, 2, 2, 3, 4]), np.array([5, 0, 0, 5, 3])
     assert [part.tolist() for part in by_site(groups, sites, 3)] == [[1, 2], [4], [0, 3]]
-
-
-def test_fewer_clients_share_the_sites_as_evenly_as_they_come():
-    sites = np.array([0] * 45 + [1] * 34 + [2] * 16 + [3] * 14 + [4])
-    parts = by_site(np.arange(110), sites, 3)
-    assert [set(sites[part].tolist()) for part in parts] == [{0}, {1}, {2, 3, 4}]
 
 
 def test_more_clients_divide_the_largest_site():

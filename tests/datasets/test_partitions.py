@@ -82,13 +82,6 @@ def test_mnist_niid2_clients_hold_1000_samples_of_each_of_six_classes():
     assert shard_counts("niid2", 3, 12_000, 6000) == [1000] * 5 + [0, 0, 0, 1000, 0]
 
 
-def test_a_client_may_hold_duplicates_when_the_pool_is_too_small():
-    labels = balanced(10_000)
-    own = draw_by_class(labels, class_set_probabilities("niid1", 5)[0], 5000, rng())
-    assert len(own) == 5000
-    assert len(np.unique(own)) <= 2000
-
-
 def test_a_class_missing_from_the_pool_is_refused_by_name():
     with pytest.raises(PartitionError, match="no sample of class 3"):
         draw_by_class(np.array([0, 1, 2] * 10), class_set_probabilities("iid", 5)[0], 20, rng())

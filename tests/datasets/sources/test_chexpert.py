@@ -99,22 +99,6 @@ def test_the_set_is_used_when_it_is_there_the_original_before_the_small_version(
     assert [len(split) for split in catalogue.load("chexpert", tmp_path).values()] == [2, 1]
 
 
-def test_a_film_that_is_named_twice_is_refused(tmp_path):
-    write(tmp_path)
-    table = tmp_path / "CheXpert-v1.0-small" / "valid.csv"
-    table.write_text(table.read_text() + table.read_text().splitlines()[1] + "\n")
-    with pytest.raises(DataError, match=r"valid\.csv names .*view1_frontal\.jpg 2 times"):
-        SOURCE.files(tmp_path)
-
-
-def test_a_patient_in_both_tables_is_refused(tmp_path):
-    write(tmp_path, valid={"valid/patient00003/study1/view1_frontal.jpg": {}})
-    with pytest.raises(
-        DataError, match="CheXpert: group 3 has samples in the splits 'train' and 'test'"
-    ):
-        catalogue.load("chexpert", tmp_path)
-
-
 def test_other_values_and_paths_are_refused(tmp_path):
     write(tmp_path, valid={"valid/patient00009/study1/view1_frontal.jpg": {"Edema": "2.0"}})
     with pytest.raises(

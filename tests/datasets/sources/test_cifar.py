@@ -8,14 +8,23 @@ import pickle
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from datasets import catalogue
 from datasets.source import DataError
-from datasets.sources import cifar, generated
-from datasets.sources.cifar import halved, luminance, read_batch
+from datasets.sources import cifar
+from datasets.sources.cifar import (
+    CLASSES,
+    SPLITS,
+    halved,
+    images_of,
+    luminance,
+    read_batch,
+    read_split,
+)
 from tests.datasets.promises import OF_FOLDERS, promised
 
-CIFAR10, CIFAR100, CIFAR100_16, GREY, CALTECH = cifar.SOURCES
+CIFAR10, CIFAR100, CIFAR100_16, GREY, CALTECH, CINIC, HALVES = cifar.SOURCES
 
 
 def batch(images, label_key, labels):
@@ -80,13 +89,6 @@ def test_the_folder_may_lie_deeper_and_an_archive_must_be_unpacked(tmp_path):
         catalogue.resolve("cifar10", home=tmp_path)
     write_official(tmp_path / "cifar-10-batches-py-target")  # as Keras unpacks it
     assert CIFAR10.load(tmp_path)["test"].labels.tolist() == [9]
-
-
-def test_an_npz_with_the_name_of_the_set_is_read_and_preferred(tmp_path):
-    write_official(tmp_path)
-    images, labels = np.zeros((1, 32, 32, 3), np.uint8), np.array([[6]])
-    np.savez(tmp_path / "cifar10.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
-    assert CIFAR10.load(tmp_path)["train"].labels.tolist() == [6]
 
 
 class RunsACommand:
@@ -205,14 +207,6 @@ def test_cifar100_with_fewer_pixels_is_one_file_of_images_and_labels(tmp_path):
 # -- in grey --
 
 
-def test_luminance_weighs_green_most():
-    images = np.zeros((4, 3, 1, 1), np.uint8)
-    for channel in range(3):
-        images[channel, channel] = 100
-    images[3] = 255
-    assert luminance(images)[:, 0, 0, 0].tolist() == [30, 59, 11, 255]
-
-
 def test_a_half_is_rounded_up():
     images = np.zeros((1, 3, 1, 1), np.uint8)
     images[0, 2] = 250  # 0.114 * 250 = 28.5
@@ -234,13 +228,6 @@ def test_either_form_of_cifar100_gives_sixteen_pixels_in_grey(tmp_path, name, si
     assert splits["train"].images.shape == (2, *GREY.shape)
     assert (splits["test"].images == 100).all()
     assert splits["train"].labels.tolist() == [7, 8]
-
-
-def test_the_stand_in_has_the_labels_and_the_luminance_of_the_hundred_shapes():
-    entries = {entry.name: entry for entry in generated.SOURCES}
-    colour, drawn = (entries[name].load(None) for name in ("shapes-100", "shapes-100-grey"))
-    assert np.array_equal(drawn["test"].labels, colour["test"].labels)
-    assert np.array_equal(drawn["test"].images, luminance(colour["test"].images))
 
 
 # -- Caltech-101 --
@@ -272,11 +259,78 @@ def test_images_and_labels_are_read_channels_first_and_class_names_left_aside(tm
     assert splits["train"].labels.dtype == np.int64
 
 
-def test_the_recipe_names_the_sizes_that_are_checked_on_loading():
-    train, test = CALTECH.sizes["train"], CALTECH.sizes["test"]
-    assert f"{train + test:,} images" in CALTECH.how_to_get
-    assert f"({train:,})" in CALTECH.how_to_get
-    assert f"({test:,})" in CALTECH.how_to_get
+# -- CINIC-10 --
 
 
-test_what_every_reader_promises = promised(OF_FOLDERS, [(CIFAR10, write_official)])
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(cifar, "EACH", 1)
+
+
+def read_folder(folder):
+    return read_split(images_of(folder))
+
+
+def write_png(path, colour):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (32, 32), colour).save(path)
+
+
+def write_cinic(home):
+    for place, split in enumerate(SPLITS):
+        for label, name in enumerate(CLASSES):
+            write_png(home / "CINIC-10" / split / name / "cifar10-train-1.png", (place, label, 200))
+    return home / "CINIC-10"
+
+
+def test_a_folder_is_read_by_class_and_then_by_file_name(tmp_path):
+    for name in CLASSES:
+        (tmp_path / name).mkdir()
+    write_png(tmp_path / "truck" / "b.png", (1, 2, 3))
+    write_png(tmp_path / "truck" / "a.png", (4, 5, 6))
+    write_png(tmp_path / "cat" / "z.png", (7, 8, 9))
+    split = read_folder(tmp_path)
+    assert split.labels.tolist() == [3, 9, 9]
+    assert split.images[:, :, 0, 0].tolist() == [[7, 8, 9], [4, 5, 6], [1, 2, 3]]
+    assert split.images.shape == (3, 3, 32, 32)
+
+
+def test_the_three_official_splits_are_found_and_read(tmp_path):
+    write_cinic(tmp_path)
+    assert len(CINIC.files(tmp_path)) == 30
+    splits = CINIC.load(tmp_path)
+    assert {name: len(split) for name, split in splits.items()} == {
+        "train": 10,
+        "valid": 10,
+        "test": 10,
+    }
+    assert splits["valid"].images[4, :, 0, 0].tolist() == [1, 4, 200]
+    assert splits["valid"].labels.tolist() == list(range(10))
+
+
+def test_images_of_different_sizes_are_refused_with_advice(tmp_path):
+    write_png(tmp_path / "frog" / "a.png", (1, 2, 3))
+    Image.new("RGB", (31, 32)).save(tmp_path / "frog" / "b.png")
+    with pytest.raises(DataError, match="Unpack CINIC-10 again"):
+        read_folder(tmp_path)
+
+
+def test_the_stand_in_deals_cifar10_alternately_to_train_and_valid(tmp_path):
+    images = np.arange(5, dtype=np.uint8)[:, None, None, None] * np.ones((5, 32, 32, 3), np.uint8)
+    np.savez(
+        tmp_path / "cifar10.npz",
+        x_train=images,
+        y_train=np.arange(5),
+        x_test=images[:1],
+        y_test=np.array([8]),
+    )
+    splits = HALVES.load(tmp_path)
+    assert splits["train"].labels.tolist() == [0, 2, 4]
+    assert splits["valid"].labels.tolist() == [1, 3]
+    assert splits["valid"].images[1, :, 9, 9].tolist() == [3, 3, 3]
+    assert splits["test"].labels.tolist() == [8]
+
+
+test_what_every_reader_promises = promised(
+    OF_FOLDERS, [(CIFAR10, write_official), (CINIC, write_cinic)]
+)

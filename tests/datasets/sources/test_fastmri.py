@@ -57,12 +57,6 @@ def official(home):
     return home / "fastmri_brain"
 
 
-def test_the_papers_numbers():
-    assert [sum(subjects) for subjects in fastmri.SUBJECTS.values()] == [3_443, 3_832]
-    assert dict(SOURCES["fastmri-t1"].sizes) == {"train": 38_745, "test": 12_900}
-    assert dict(SOURCES["fastmri-t2"].sizes) == {"train": 43_110, "test": 14_370}
-
-
 def test_a_sequence_is_read_from_both_folders_with_and_without_contrast(tmp_path):
     official(tmp_path)
     assert [path.name for path in SOURCES["fastmri-t1"].files(tmp_path)] == sorted(

@@ -119,12 +119,6 @@ def test_a_class_of_the_release_has_timms_number(number, wordnet_id):
 # -- what is not whole --
 
 
-def test_without_any_file_the_set_is_absent(tmp_path):
-    assert SMALL.files(tmp_path) == []
-    (tmp_path / "Imagenet32_train").mkdir()
-    assert SMALL.files(tmp_path) == []
-
-
 def test_missing_batches_are_named_with_advice(tmp_path):
     folder = write_official(tmp_path)
     (folder / "train_data_batch_7").unlink()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import catalogue
 from datasets.nuclei import read_all
 from datasets.source import DataError
 from datasets.sources import monuseg
@@ -154,18 +153,6 @@ def test_the_halved_images_are_read_in_both_divisions(tmp_path):
             assert splits[split].images[:, 1, 2, 3].tolist() == places
             assert np.unique(splits[split].annotations["nuclei"]).tolist() == [0, 1, 2]
             assert splits[split].labels.tolist() == [ORGANS.index(ORGANS_OF[own]) for own in names]
-
-
-def test_each_form_stands_in_for_its_own_division(tmp_path):
-    halved(tmp_path)
-    used = {name: catalogue.resolve(name, home=tmp_path) for name in SOURCES}
-    assert {name: (data.used, data.origin) for name, data in used.items()} == {
-        "monuseg": ("monuseg-half-all", "surrogate"),
-        "monuseg-kumar": ("monuseg-half", "surrogate"),
-        "monuseg-half": ("monuseg-half", "real"),
-        "monuseg-half-all": ("monuseg-half-all", "real"),
-    }
-    assert "at half resolution" in used["monuseg-half"].note
 
 
 @pytest.mark.parametrize(("old", "new"), [("Liver", "Lung"), ("TCGA-18-5592", "TCGA-18-5593")])

@@ -41,13 +41,6 @@ def official(home):
     return home
 
 
-def test_the_papers_numbers(monkeypatch):
-    monkeypatch.undo()
-    assert oasis3.SLICES == 120
-    assert dict(SOURCES["oasis3-t1"].sizes) == {"train": 3_387 * 120, "test": 120}
-    assert dict(SOURCES["oasis3-t2"].sizes) == {"train": 3_597 * 120, "test": 120}
-
-
 # -- slices --
 
 

@@ -133,14 +133,6 @@ def test_the_longest_list_counts_and_buildings_that_are_not_there_are_passed_ove
     assert SOURCE.load(tmp_path)["valid"].labels.tolist() == [5]
 
 
-def test_a_list_may_lie_in_the_folder_that_its_archive_unpacks_to(tmp_path):
-    write_official(tmp_path)
-    folder = tmp_path / "taskonomy" / "splits_taskonomy"
-    folder.mkdir()
-    (tmp_path / "taskonomy" / "train_val_test_tiny.csv").rename(folder / "train_val_test_tiny.csv")
-    assert len(SOURCE.files(tmp_path)) == 5 * len(DOMAINS)
-
-
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_an_image_that_lacks_a_file_is_left_out(tmp_path, domain):
     write_official(tmp_path)
