@@ -26,7 +26,7 @@ def task_of(annotation: Annotation) -> Task:
 
 
 def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
-    """An annotation's array (`datasets.annotations.annotated`) as targets of its task.
+    """An annotation's array (`datasets.source.annotated`) as targets of its task.
 
     Classes (n,), segments and instances (n, *sides) as int64; a map (n, c, *sides) as float32, from
     uint8 in [0, 1].
