@@ -39,9 +39,7 @@ def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
 
 
 def accuracy_by_class(predicted: torch.Tensor, targets: torch.Tensor, classes: int) -> torch.Tensor:
-    """The share of each class's samples that is predicted as such, float64 (classes,), of classes
-    int64 (n,); NaN for a class without samples.
-    """
+    """Accuracy on each class's samples, float64 (classes,), of classes (n,); NaN without any."""
     right = torch.bincount(targets[predicted == targets], minlength=classes)
     return right.double() / torch.bincount(targets, minlength=classes)
 

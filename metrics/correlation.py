@@ -20,9 +20,7 @@ def pearson(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Rank correlation, from -1 to 1, equal values sharing their mean rank; undefined where
-    `pearson` is.
-    """
+    """Rank correlation, equal values sharing their mean rank; undefined where `pearson` is."""
     from scipy.stats import spearmanr
 
     return _defined(spearmanr, first, second)

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 TOLERANCE = 1e-3
-"""How far a row of probabilities may sum from one: above the rounding of single precision, below
-that of a mistake."""
+"""How far a row of probabilities may sum from one, by rounding of single precision."""
 
 
 def frechet_distance(features_a: Tensor, features_b: Tensor) -> float:
@@ -58,9 +57,7 @@ def _root(features: Tensor) -> Tensor:
 
 
 def title(extractor: str, described: str) -> str:
-    """What a report calls the distance under the extractor of that name, described so: FID only of
-    Inception-v3.
-    """
+    """What a report calls the distance under an extractor: FID only of Inception-v3."""
     return f"{'FID' if extractor == 'inception-v3' else 'Fréchet distance'} under {described}"
 
 

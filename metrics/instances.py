@@ -211,9 +211,7 @@ class _Objects:
     def distances(
         self, others: _Objects, scores: NDArray[Any], quantile: float
     ) -> NDArray[np.float64]:
-        """Of every object, from that of `others` with the highest score (objects, others), or, if
-        none has any, from the nearest.
-        """
+        """Of each object, from that of the highest score (objects, others), or else the nearest."""
         values = []
         for number, other in enumerate(scores.argmax(axis=1).tolist()):
             if scores[number, other]:
@@ -228,9 +226,7 @@ class _Objects:
         return float(max(np.percentile(there, quantile), np.percentile(back, quantile)))
 
     def _nearest(self, number: int, others: _Objects, quantile: float) -> float:
-        """Objects are tried in the order of how near their boxes are, up to those whose boxes are
-        farther than the nearest object.
-        """
+        """From the nearest: objects by how near their boxes are, up to what is farther than it."""
         points = self.contours[number][:, None]
         beyond = np.maximum(0, np.maximum(others._low - points, points - others._high))
         bounds = np.percentile(np.linalg.norm(beyond, axis=2), quantile, axis=0)

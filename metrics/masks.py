@@ -157,9 +157,7 @@ def hd95(predicted: Tensor, truth: Tensor, reading: Reading = "paper") -> Tensor
 
 
 def diagonal(sides: Sequence[int]) -> float:
-    """The diagonal of an image or volume of these sides, in pixels: what a distance costs that is
-    missed.
-    """
+    """The diagonal of these sides, in pixels: what a distance costs that is missed."""
     return float(np.linalg.norm(sides))
 
 

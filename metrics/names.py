@@ -18,8 +18,7 @@ SUBJECTS = "num-test-subjects"
 PROPERTY = "property"
 """What a run is said to have or not, `yes` or `no`; which one is in the column."""
 WEAKEST = "weakest-clients-accuracy"
-"""On the label distributions of the clients themselves, that of the client at the tenth
-percentile."""
+"""On the clients' own label distributions, that of the client at the tenth percentile."""
 CORRUPTED = "corrupted-accuracy"
 """On corrupted test images, mean over the corruptions."""
 ROUNDS = "rounds-to-end"
@@ -27,13 +26,11 @@ ROUNDS = "rounds-to-end"
 MEGABYTES_UP, MEGABYTES_DOWN = "megabytes-up", "megabytes-down"
 """Of all clients together, in MB of 10^6 bytes."""
 CLIENT_FLOPS, SERVER_FLOPS = "client-teraflops", "server-teraflops"
-"""Products and convolutions of a fit, forward and backward, of all clients together and of the
-server, in 10^12 operations."""
+"""Products and convolutions of a fit, in 10^12 operations, of all clients and of the server."""
 MEMORY = "peak-megabytes"
 """Weights, gradients, optimiser's moments and activations of the largest training step, by plan."""
 CLIENT_SECONDS, SERVER_SECONDS = "client-seconds", "server-seconds"
-"""Wall time of a fit on the machine that ran it, of all clients one after another and of the
-server."""
+"""Wall time of a fit, of all clients one after another and of the server."""
 LEAKED: Mapping[str, str] = {
     "psnr": "leaked-psnr",
     "ssim": "leaked-ssim",
@@ -49,8 +46,7 @@ FLOOR: Mapping[str, str] = {
 AT_COST = re.compile(
     r"(?P<of>.+)-at-(epsilon-(?P<epsilon>[\d.]+)|(?P<limit>[\d.]+)-(?P<unit>mb|s))"
 )
-"""A metric as it is where a run has cost no more than that: `accuracy-at-10-mb`,
-`accuracy-at-30-s`, `accuracy-at-epsilon-4`."""
+"""A metric where a run has cost no more than that: `accuracy-at-10-mb`."""
 UNITS: Mapping[str, str] = {"mb": "MB", "s": "s"}
 """Of what it cost, as printed."""
 TEXTS = frozenset({"classes", PROPERTY})
@@ -63,8 +59,7 @@ COSTS = frozenset(
 )
 """What a run costs, whatever it has learnt."""
 DEFINED, OF = "#defined", "#of"
-"""Mark the names under which stand beside a mean how many values it is of, and how many there were,
-undefined ones too."""
+"""Mark beside a mean of how many values it is, and of how many, undefined ones too."""
 
 
 def is_count(name: str) -> bool:
@@ -101,11 +96,9 @@ class Metric:
     without one as a share of the value. Given for a metric that was measured
     (docs/regression.md), else assumed: twice that of an accuracy."""
     of_samples: bool = False
-    """Whether it is the share of test samples that a network is right about: guessing among n
-    classes gives 1/n."""
+    """Whether it is the share of test samples that a network is right about."""
     chance: float | None = None
-    """What guessing gives of any data, as a fraction: where zero would mean nothing, an axis
-    begins there."""
+    """What guessing gives of any data, as a fraction: an axis begins there."""
 
 
 def _share(title: str) -> Metric:

@@ -64,16 +64,12 @@ def measured(
 
 
 def counts(name: str, values: Tensor) -> dict[str, float]:
-    """How many of the values (n,) that the mean `name` is of are defined, and how many there
-    are.
-    """
+    """How many of the values (n,) of the mean `name` are defined, and how many there are."""
     return {name + DEFINED: int((~values.isnan()).sum()), name + OF: len(values)}
 
 
 def means(values: Mapping[str, Tensor]) -> dict[str, float]:
-    """By name the mean of those of the values (n,) that are defined, the same in any order, NaN if
-    none is; behind them their `counts`.
-    """
+    """By name the mean of the defined values (n,), the same in any order; and the `counts`."""
     found, counted = dict[str, float](), dict[str, float]()
     for name, all_of_it in values.items():
         defined = all_of_it[~all_of_it.isnan()].tolist()

@@ -75,9 +75,7 @@ class VolumeQuality(RunningMetrics):
         self._slices, self._group = [], None
 
     def compute(self) -> dict[str, float]:
-        """Means over the volumes that are not black and were made of numbers, with their counts.
-        Raises ValueError if there is none.
-        """
+        """Means over volumes that are not black, and counts. Raises ValueError if there is none."""
         self._close()
         found = torch.tensor(self._found, dtype=torch.float64).reshape(-1, 2)
         defined = found[~found.isnan().any(dim=1)]

@@ -136,18 +136,14 @@ def feature_shape(
 
 
 def network_digest(name: str) -> str:
-    """Digest of the source that defines the network: part of the key of everything computed with
-    it.
-    """
+    """Digest of the source that defines the network."""
     base = name.removesuffix(DENSE)
     code = code_digest(entry(base).build.__module__)
     return code if name == base else digest([code, source_digest("models.dense")])
 
 
 def find_head(model: nn.Module) -> tuple[str, nn.Linear]:
-    """Name and module of a network's head: its last Linear. Raises ModelError if it has none, as
-    one that makes maps.
-    """
+    """Name and module of a network's last Linear. Raises ModelError if it has none."""
     for name, module in reversed(list(model.named_modules())):
         if isinstance(module, nn.Linear):
             return name, module

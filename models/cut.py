@@ -22,8 +22,7 @@ from torch.utils.hooks import RemovableHandle
 from models.entry import ModelError
 
 SIDE = 32
-"""Pixels of a side of the image that is sent through an encoder to see what it passes; the layers
-are those of any image."""
+"""Pixels of a side of the image that shows what an encoder calls."""
 
 
 Half = Callable[[torch.Tensor], torch.Tensor]
@@ -31,9 +30,7 @@ Half = Callable[[torch.Tensor], torch.Tensor]
 
 
 def halves(model: nn.Module) -> tuple[Half, Half]:
-    """The encoder and the decoder of a network. Raises ModelError for one that is not cut in
-    two.
-    """
+    """A network's encoder and decoder. Raises ModelError for one that is not cut in two."""
     if not hasattr(model, "forward_features"):
         raise ModelError(
             f"a {type(model).__name__} is not cut into encoder and decoder, as this method needs;"
@@ -43,9 +40,7 @@ def halves(model: nn.Module) -> tuple[Half, Half]:
 
 
 class Halved(nn.Module):
-    """A network that can be cut: its decoder, by itself `head`, after its encoder, by itself
-    `features`.
-    """
+    """A network that is its decoder, `head`, after its encoder, `features`, if not overridden."""
 
     features: nn.Module
     head: nn.Module
@@ -228,16 +223,12 @@ def bottom_of(model: nn.Module) -> nn.Module:
 
 
 def when_passed(model: nn.Module, act: Callable[[torch.Tensor], None]) -> RemovableHandle:
-    """Call `act` with the lowest map (n, c, h, w) that enters `bottom_of(model)`, in every forward
-    pass until the handle is removed.
-    """
+    """Call `act` with the lowest map (n, c, h, w) in every forward pass."""
     return bottom_of(model).register_forward_pre_hook(lambda module, inputs: act(inputs[0]))
 
 
 class Latent(nn.Module):
-    """`model` as what it makes of images (n, c, h, w) on its way: its lowest map, pooled to `side`
-    x `side` and flat, (n, channels * side^2).
-    """
+    """Images to `model`'s lowest map, pooled to `side` x `side`: (n, channels * side^2)."""
 
     def __init__(self, model: nn.Module, side: int):
         super().__init__()

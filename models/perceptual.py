@@ -28,9 +28,7 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class FeatureNetwork(nn.Module):
-    """Images (n, 1 or 3, h, w) in [0, 1], grey ones as three equal channels, to four maps of
-    features; not to be trained.
-    """
+    """Images (n, 1 or 3, h, w) in [0, 1], grey or coloured, to four maps of features."""
 
     mean: Tensor
     std: Tensor
@@ -53,9 +51,7 @@ class FeatureNetwork(nn.Module):
 
 
 def vgg_stages(share: float = 1.0) -> nn.Module:
-    """VGG-16's layers up to relu4_3: images (n, 3, h, w) to the four maps. `share` is that of the
-    channels; sides are of eight pixels at least.
-    """
+    """VGG-16's layers up to relu4_3, with a `share` of the channels, to the four maps."""
     first, *others = [[int(wide * share) for wide in block] for block in BLOCKS]
     layers = make_layers([*first, *(layer for block in others for layer in ("M", *block))])
     return create_feature_extractor(layers, MAPS)

@@ -16,8 +16,7 @@ from models.cut import bottom_of, decode, encode, evaluating, when_passed
 from models.entry import ModelError
 
 PART = 100
-"""Images whose maps are taken at a time where no graph is kept: each needs memory for all classes
-of all channels."""
+"""Images whose maps are taken at a time without a graph; bounds memory."""
 
 
 def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
@@ -103,9 +102,7 @@ def class_attention(
 
 
 def peak_scaled(maps: torch.Tensor) -> torch.Tensor:
-    """Maps (..., h, w) of at least 0, each divided by its greatest value; one that is 0 everywhere
-    stays, as does its gradient.
-    """
+    """Maps (..., h, w) of at least 0 by their greatest value; one of zeros stays."""
     peak = maps.amax(dim=(-2, -1), keepdim=True)
     return maps / torch.where(peak > torch.finfo(maps.dtype).tiny, peak, 1.0)
 
@@ -181,9 +178,7 @@ class NonLocalAttentive(nn.Module):
 
 
 def side_by_side(outputs: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
-    """Outputs (n, C) and maps (n, C, h, w) as one tensor (n, C + C * h * w), which training and
-    prediction loops can carry.
-    """
+    """Outputs (n, C) and maps (n, C, h, w) as one tensor (n, C + C * h * w), for loops."""
     return torch.cat([outputs, maps.flatten(1)], dim=1)
 
 
@@ -202,8 +197,6 @@ def images_apart(both: torch.Tensor, shape: tuple[int, ...]) -> tuple[torch.Tens
 
 
 def unit_scaled(values: torch.Tensor) -> torch.Tensor:
-    """Rows (n, m) scaled to [0, 1] by their own least and greatest values; rows of equal values
-    become 0.
-    """
+    """Rows (n, m) scaled to [0, 1] by their extremes; rows of equal values become 0."""
     least, most = values.amin(dim=-1, keepdim=True), values.amax(dim=-1, keepdim=True)
     return (values - least) / (most - least).clamp_min(torch.finfo(values.dtype).tiny)

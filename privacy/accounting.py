@@ -190,9 +190,7 @@ class Accountant:
         return self._within(together([*self.releases(party), *releases]))
 
     def spend(self, party: int, *releases: Steps) -> None:
-        """Book `releases` of `party`, all or, where that would pass the budget, none: then raises
-        BudgetExhaustedError.
-        """
+        """Book all of `releases`, or raise BudgetExhaustedError where that passes the budget."""
         ledger = together([*self.releases(party), *releases])
         if not self._within(ledger):
             raise BudgetExhaustedError(
@@ -229,9 +227,7 @@ class Accountant:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """What a record keeps: spent and budget (None if there is none), the conventions, and the
-        releases that cost most.
-        """
+        """What a record keeps: spent, budget, conventions, and the releases that cost most."""
         spent = {party: self.epsilon(party) for party in self._ledger}
         most = max(spent, key=spent.__getitem__, default=-1)
         releases = self.releases(most)

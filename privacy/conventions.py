@@ -40,9 +40,7 @@ class Reading:
 
 
 def readings(mechanism: GaussianSteps, delta: float) -> tuple[Reading, ...]:
-    """What `mechanism` costs at `delta` under every convention. Raises ValueError for a delta
-    outside (0, 1).
-    """
+    """What `mechanism` costs. Raises ValueError for a delta outside (0, 1)."""
 
     def poisson(name: str, bound: str) -> Reading:
         return Reading(name, ADJACENCY, SAMPLING, bound, epsilon([mechanism], delta, name))
@@ -79,9 +77,7 @@ def replaced_epsilon(mechanism: GaussianSteps, delta: float, tight: bool) -> flo
 
 
 def _without_replacement(sample_rate: float, noise_multiplier: float, tight: bool) -> np.ndarray:
-    """Divergences of one step at the orders 2 to `HIGHEST`: Wang et al., Theorem 9 or 27, never
-    above those without sampling.
-    """
+    """Divergences of one step at the orders 2 to `HIGHEST`: Wang et al., Theorem 9 or 27."""
     orders = np.arange(2, HIGHEST + 1)
     whole = orders / (2 * noise_multiplier**2)
     # The theorems' factor of each moment j; the Gaussian's divergence of infinite order is

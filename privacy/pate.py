@@ -120,9 +120,7 @@ def _gnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
 
 
 def _lnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
-    """Papernot et al. 2017, Theorem 3, whose moment l is that of order l + 1; infinite where it
-    does not apply.
-    """
+    """Papernot et al. 2017, Theorem 3 (moment l is order l + 1); infinite where it fails."""
     pure = 2 / noise
     applies = log_q < -np.logaddexp(0, pure)
     stays = np.log1p(-np.exp(log_q))

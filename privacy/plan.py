@@ -28,9 +28,7 @@ TRUST = {
 
 @dataclass(frozen=True)
 class PrivacyPlan:
-    """The mechanism, its budget, and its settings; the unit of privacy is one sample of one
-    client.
-    """
+    """The mechanism, its budget, and its settings; protected is one sample of one client."""
 
     mechanism: str
     epsilon: float
@@ -53,8 +51,7 @@ class PrivacyPlan:
     gradient_clip: Positive = 1.0
     """Largest norm of the gradient with respect to one generated image, of its own loss."""
     sample_rate: Share = 0.0
-    """Probability that a client judges a generated image; 0 stands for one over the number of
-    clients."""
+    """Probability that a client judges a generated image; 0: one over the clients."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for settings that make no sense."""

@@ -14,8 +14,7 @@ import numpy as np
 from opacus.accountants.analysis.rdp import compute_rdp
 
 SUMMED = 1024
-"""Largest order at which Opacus sums the subsampled Gaussian's divergence: its binomial
-coefficients overflow soon after."""
+"""Largest order at which Opacus sums: its binomial coefficients overflow soon after."""
 ORDERS: tuple[float, ...] = (
     *(1.001, 1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05, 1.07),
     *(1 + tenths / 10 for tenths in range(1, 100)),
@@ -23,8 +22,7 @@ ORDERS: tuple[float, ...] = (
     *(round(64 * 2 ** (quarter / 4)) for quarter in range(41)),
     *(2**power for power in range(17, 31)),
 )
-"""Orders of the Rényi divergence: Opacus's, with more below for epsilons up to 10,000 and more
-above for little noise per step."""
+"""Opacus's, with more below for epsilons up to 10,000 and more above for little noise."""
 
 
 class Release(Protocol):
@@ -51,9 +49,7 @@ class GaussianSteps:
             )
 
     def rdp(self, orders: Sequence[float]) -> np.ndarray:
-        """Mironov, Talwar and Zhang, "Rényi Differential Privacy of the Sampled Gaussian Mechanism"
-        (2019), section 3.3.
-        """
+        """Mironov, Talwar and Zhang 2019 ("... of the Sampled Gaussian Mechanism"), section 3.3."""
         return self.steps * _gaussian_rdp(self.noise_multiplier, self.sample_rate, tuple(orders))
 
 
@@ -62,8 +58,7 @@ class LaplaceSteps:
     """A number of steps of the Laplace mechanism on all records."""
 
     scale: float
-    """Scale of the noise over the L1 sensitivity; one step alone is 1/scale-differentially
-    private."""
+    """Scale of the noise over the L1 sensitivity."""
     steps: int
 
     def __post_init__(self) -> None:
@@ -106,9 +101,7 @@ def from_json(values: Mapping[str, Any]) -> Steps:
 
 
 def together(releases: Iterable[Steps]) -> tuple[Steps, ...]:
-    """The same releases, those of one mechanism as one: they differ in their steps alone, and their
-    order does not matter.
-    """
+    """The same releases, those of one mechanism, which differ in steps alone, as one."""
     found: dict[Steps, int] = {}
     for release in releases:
         mechanism = replace(release, steps=1)
@@ -120,9 +113,7 @@ def together(releases: Iterable[Steps]) -> tuple[Steps, ...]:
 def _gaussian_rdp(
     noise_multiplier: float, sample_rate: float, orders: tuple[float, ...]
 ) -> np.ndarray:
-    """Divergences of one step. Sampling never costs more than none, by quasi-convexity: that bounds
-    the highest orders.
-    """
+    """Divergences of one step; never above those without sampling, by quasi-convexity."""
     values = np.array(orders) / (2 * noise_multiplier**2)
     if sample_rate < 1:
         summed = np.array(orders) <= SUMMED
@@ -141,9 +132,7 @@ def _gaussian_rdp(
 
 @lru_cache(maxsize=4096)
 def _laplace_rdp(scale: float, orders: tuple[float, ...]) -> np.ndarray:
-    """Divergences of one step, 1/scale less what the table's two exponentials leave: exact for
-    small and large scales.
-    """
+    """Divergences of one step; exact for small and large scales."""
     a = np.array(orders)
     values = 1 / scale + np.log1p((a - 1) * np.expm1((1 - 2 * a) / scale) / (2 * a - 1)) / (a - 1)
     values.setflags(write=False)

@@ -14,8 +14,7 @@ from torch import Tensor
 from privacy.releases import GaussianSteps
 
 SENSITIVITY_FACTOR = 2.0
-"""L2 sensitivity over the clipping norm: two discriminators may send back opposite gradients for
-one image."""
+"""L2 sensitivity over the clipping norm: two discriminators may send opposite gradients."""
 
 
 def clip(gradients: Tensor, norm: float) -> Tensor:

@@ -64,9 +64,7 @@ class SparseVector:
 
 
 class Parts(NamedTuple):
-    """Of one upload, epsilons at delta 0, or scales of the Laplace noise in the unit of the
-    update.
-    """
+    """Of one upload, epsilons at delta 0, or scales of the Laplace noise."""
 
     threshold: float
     queries: float
@@ -133,9 +131,7 @@ def sanitise(
 
 
 def laplace(like: Tensor, scale: float, generator: torch.Generator) -> Tensor:
-    """Lap(scale) for every entry of `like`, as the difference of two exponentials; 0 for a scale of
-    0.
-    """
+    """Lap(scale) for every entry of `like`, as the difference of two exponentials."""
     first, second = (-torch.log1p(-uniform(like, generator)) for _ in range(2))
     return scale * (first - second)
 
@@ -188,9 +184,7 @@ def drawn(passes: Tensor, m: int, replacement: bool, generator: torch.Generator)
 
 
 def answers(update: Tensor, noise: Tensor, settings: SparseVector) -> Tensor:
-    """Entries (n,) as they are released: noisy and then clipped, or clipped and then noisy in
-    `revised`.
-    """
+    """Entries (n,) as released: noisy and then clipped, in `revised` the other way about."""
     if settings.generation == REVISED:
         return update.clamp(-settings.gamma, settings.gamma) + noise
     return (update + noise).clamp(-settings.gamma, settings.gamma)
@@ -209,9 +203,7 @@ def packed(chosen: Tensor) -> Tensor:
 
 
 def unpacked(bits: Tensor, values: Tensor, entries: int) -> Tensor:
-    """What `packed` bits and the chosen `values` (k,) stand for: (entries,), 0 where nothing
-    crossed.
-    """
+    """What `packed` bits and chosen `values` (k,) stand for: (entries,), 0 elsewhere."""
     chosen = (bits[:, None] & bits.new_tensor(BITS)).view(-1)[:entries] != 0
     whole = values.new_zeros(entries)
     if not values.is_meta:

@@ -58,13 +58,11 @@ class Inquiry:
     public: int = 100
     """Public images: those of the clients' data set that none of them holds."""
     epochs: int = 50
-    """Of local training; optimiser and learning rate are those of the table's cpu profile, in
-    batches of 16, not augmented."""
+    """Of local training, by the table's cpu profile, in batches of 16, not augmented."""
     threat: ThreatModel = field(
         default_factory=lambda: ThreatModel("update", local_steps=5, local_lr=0.05)
     )
-    """The few steps that stand for the client's training: the attacker's guess, not what the client
-    did."""
+    """The few steps that stand for the client's training: the attacker's guess."""
     iterations: int = 50
     """Steps of L-BFGS, of up to 25 evaluations each."""
     restarts: int = 1
@@ -121,9 +119,7 @@ class Inquiry:
         }
 
     def federation(self) -> Federation:
-        """The federation, its stages in the cache on disk. Raises DataError for an impossible
-        partition.
-        """
+        """The federation. Raises DataError for an impossible partition."""
         seeds = Seeds(*[self.seed] * len(AXES))
         stages = StageCache(cache_home() / "stages")
         return build_federation(

@@ -53,9 +53,7 @@ class AttackSettings:
     restarts: Count = 4
 
     def attack(self, local_lr: float) -> Attack:
-        """The attack on clients with this learning rate. Raises ValueError for settings that
-        contradict each other.
-        """
+        """The attack. Raises ValueError for settings that contradict each other."""
         threat = ThreatModel(
             self.shares, self.batch_size, self.local_steps, local_lr, self.batch_norm
         )
@@ -112,9 +110,7 @@ def measure(
 
 
 def likeness(images: Tensor, truth: Tensor) -> dict[str, float]:
-    """Median PSNR, and SSIM where the images are no smaller than its window, of images (n, c, h, w)
-    in [0, 1].
-    """
+    """Median PSNR and, if they are as large as its window, SSIM of images (n, c, h, w)."""
     values = {"psnr": float(psnr(images, truth).median())}
     if min(images.shape[2:]) >= WINDOW:
         values["ssim"] = float(ssim(images, truth).median())
@@ -154,9 +150,7 @@ def drawn_clients(federation: Federation, count: int, images: int) -> list[Clien
 def _private_images(
     shard: Shard, federation: Federation, client: Client, count: int
 ) -> tuple[Tensor, Tensor]:
-    """On the client: 2 x `count` of its images uint8 and their classes; the first half are those
-    attacked.
-    """
+    """On the client: 2 x `count` images uint8 and their classes; the first half is attacked."""
     order = federation.streams.seeds.numpy("attack", "images", client.index)
     chosen = order.permutation(len(shard))[: 2 * count]
     positions = torch.from_numpy(chosen).to(federation.networks.device)
@@ -166,9 +160,7 @@ def _private_images(
 def _others(
     source: str, federation: Federation, client: Client, private: Tensor, samples: Tensor | None
 ) -> Tensor:
-    """The images that are compared with the client's attacked ones, the first half of `private`,
-    where no attack makes them: float32 (n, c, h, w) in [0, 1].
-    """
+    """A row's images that no attack makes, float32 (n, c, h, w) in [0, 1]."""
     seeds, count = federation.streams.seeds, len(private) // 2
     if source == PRIVATE:
         return unit_range(private[count:])
@@ -185,18 +177,14 @@ def _others(
 
 
 def nearest(images: Tensor, others: Tensor) -> Tensor:
-    """For each of `images` (n, c, h, w) the one of `others` (m, c, h, w) with the least squared
-    difference, (n, c, h, w).
-    """
+    """For each of `images` (n, c, h, w) the nearest of `others` (m, c, h, w), as (n, c, h, w)."""
     return others[torch.cdist(images.flatten(1), others.flatten(1)).argmin(dim=1)]
 
 
 def _recovered(
     config: Config, federation: Federation, client: Client, images: Tensor, targets: Tensor
 ) -> Tensor:
-    """What an attack makes of the client's messages in the first round, whose weights the server
-    has just sent.
-    """
+    """What an attack makes of the client's messages in the first round."""
     settings = read_section(config, "attack", AttackSettings)
     attack = settings.attack(float(config["local.lr"]))
     network = read_section(config, "network", NetworkSettings).named(settings.network)

@@ -26,15 +26,12 @@ from results.sourcecode import source_libraries
 from results.store import format_value
 
 RECOVERED = 30.0
-"""PSNR (dB) above which an image counts as recovered: a mean squared error below a thousandth of
-the squared range."""
+"""PSNR (dB) above which an image counts as recovered."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """An attack on the messages of single clients, each of which holds the images of one
-    message.
-    """
+    """An attack on the messages of single clients, each with the images of one message."""
 
     data: ResolvedData
     network: str
@@ -89,9 +86,7 @@ class Case:
         return f"{self.attack.kind} on the {what}, {self.network}, {inputs}, {self.data.label}"
 
     def model(self) -> nn.Module:
-        """The network with random weights. Raises ValueError, with near names, for an unknown
-        one.
-        """
+        """The network with random weights. Raises ValueError for an unknown one."""
         source = catalogue.source(self.data.used)
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seeds.number("weights", self.network))
@@ -115,17 +110,13 @@ class Case:
         return indices, images.to(self.device), targets.to(self.device)
 
     def items(self) -> Sequence[int]:
-        """The first image of every message. Raises ValueError for what network or data cannot
-        do.
-        """
+        """The first image of every message. Raises ValueError for what cannot be attacked."""
         self.model()
         self.private()
         return self.attack.messages(self.images)
 
     def attacked(self, first: int) -> Outcome:
-        """Attack the message that begins with image `first`; taken from the stage cache if it was
-        attacked before.
-        """
+        """Attack the message that begins with image `first`."""
         kind = self.attack.kind
         part = slice(first, first + self.attack.threat.batch_size)
         indices, images, targets = self.private()

@@ -39,9 +39,7 @@ def write_files(
     about: Mapping[str, Any],
     noted: Mapping[str, str],
 ) -> list[Path]:
-    """Write the three beside each other, `base` with their suffixes. `noted` are the columns of dB
-    that stand under pictures, by what these are.
-    """
+    """Write the three, `base` with their suffixes; `noted` are columns of dB under pictures."""
     csv, record, png = (
         base.with_name(f"{base.name}.{suffix}") for suffix in ("csv", "json", "png")
     )

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from timm.models.efficientnet import EfficientNet
 
 SMALL = 64
-"""Images with shorter sides are small. timm takes most of a second to import, which runs with other
-networks need not spend."""
+"""Images with shorter sides are small."""
 
 IMAGENET = {
     "resnet18": torchvisions("resnet18-f37072fd.pth"),
@@ -94,9 +93,7 @@ def densenet121(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
 
 
 def small_densenet(in_channels: int, num_classes: int, blocks: tuple[int, ...]) -> nn.Module:
-    """A DenseNet for reduced profiles: `blocks` layers per block, growth rate 8, and a 3 x 3
-    stem.
-    """
+    """A DenseNet for reduced profiles: `blocks` layers per block, growth rate 8, 3 x 3 stem."""
     from timm.models.densenet import DenseNet
 
     model = DenseNet(
@@ -206,9 +203,7 @@ def vgg19(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
 
 
 def vgg11_slim(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
-    """VGG-11 with a quarter of the channels, 16 to 128, and the small-image poolings and head at
-    any size.
-    """
+    """VGG-11 with a quarter of the channels, adapted at any size."""
     from timm.models.vgg import cfgs
 
     slim: Layers = [layer if isinstance(layer, str) else layer // 4 for layer in cfgs["vgg11"]]

@@ -44,9 +44,7 @@ Norm = type[nn.InstanceNorm2d] | type[nn.BatchNorm2d]
 def _convolution(
     before: int, after: int, kernel: int, norm: Norm, stride: int = 1
 ) -> list[nn.Module]:
-    """A convolution with reflected borders, or zeros where it has a stride, and its norm, whose own
-    bias makes that of the convolution idle.
-    """
+    """A convolution, borders reflected unless it has a stride, and its norm."""
     bias = norm is nn.InstanceNorm2d
     convolution = (
         nn.Conv2d(before, after, kernel, stride, padding=kernel // 2, bias=bias)
@@ -64,9 +62,7 @@ def _enlarging(before: int, after: int, norm: Norm) -> list[nn.Module]:
 
 
 class ResidualBlock(nn.Module):
-    """Two 3 x 3 convolutions with a norm, a ReLU and, with `dropout`, a dropout between them,
-    added to what comes in.
-    """
+    """Two 3 x 3 convolutions with norms, ReLU and dropout between, added to what comes in."""
 
     def __init__(self, channels: int, norm: Norm = nn.InstanceNorm2d, dropout: float = 0.0):
         super().__init__()

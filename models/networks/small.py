@@ -100,16 +100,12 @@ Norm = Callable[[int], nn.Module]
 
 
 def group_norm(channels: int) -> nn.Module:
-    """Groups of eight channels: normalises every sample by itself, which training by DP-SGD
-    needs.
-    """
+    """Groups of eight channels: normalises every sample by itself, as DP-SGD needs."""
     return nn.GroupNorm(channels // 8, channels)
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions and a shortcut, which is a 1 x 1 convolution where the shape
-    changes.
-    """
+    """Two 3 x 3 convolutions and a shortcut, 1 x 1 where the shape changes."""
 
     def __init__(self, in_channels: int, channels: int, stride: int, norm: Norm = nn.BatchNorm2d):
         super().__init__()
@@ -177,8 +173,7 @@ class ResNet(Halved):
 
 
 class PreActivationBlock(nn.Module):
-    """BatchNorm, ReLU, 3 x 3 convolution, twice; where the shape changes, a 1 x 1 convolution of
-    the activated input is the shortcut."""
+    """BatchNorm, ReLU, 3 x 3 convolution, twice; a shortcut as of `BasicBlock`, activated."""
 
     def __init__(self, in_channels: int, channels: int, stride: int):
         super().__init__()
@@ -196,9 +191,7 @@ class PreActivationBlock(nn.Module):
 
 
 class WideResNet(Halved):
-    """Images (n, in_channels, s, s) to a map (n, 64 * width, s / 4, s / 4), and to scores (n,
-    num_classes). `depth` is 6n + 4.
-    """
+    """Images (n, c, s, s) to a map (n, 64 * width, s / 4, s / 4); `depth` is 6n + 4."""
 
     def __init__(self, in_channels: int, num_classes: int, depth: int, width: int):
         super().__init__()
@@ -222,9 +215,7 @@ class WideResNet(Halved):
 
 
 class Unchanged(nn.Module):
-    """Images (n, c, h, w) to maps (n, outputs, h, w), each the mean of the channels times one
-    number.
-    """
+    """Images (n, c, h, w) to maps (n, outputs, h, w): the mean of the channels times a number."""
 
     def __init__(self, outputs: int):
         super().__init__()

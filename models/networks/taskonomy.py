@@ -19,8 +19,7 @@ from models.entry import NetworkEntry, Sides
 CHANNELS = 8
 """Of the encoder's map."""
 POOLED = 4
-"""Side to which the map is pooled before the linear head, which is ours: the release has no layers
-of its classifiers."""
+"""Side of the map before the linear head, which is ours: the release has none."""
 
 
 def bottleneck(in_channels: int, channels: int, stride: int = 1) -> Bottleneck:
@@ -50,9 +49,7 @@ def _stage(in_channels: int, channels: int, blocks: int, stride: int = 1) -> nn.
 
 
 class TaskonomyResNet50(Halved):
-    """Images (n, in_channels, h, w) to a map (n, 8, h / 16, w / 16), and to scores (n,
-    num_classes).
-    """
+    """Images (n, in_channels, h, w) to a map (n, 8, h / 16, w / 16), and to scores."""
 
     def __init__(self, in_channels: int, num_classes: int, sides: Sides):
         super().__init__()

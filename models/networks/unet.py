@@ -137,9 +137,7 @@ def enlarged_normalised(before: int, after: int) -> nn.Module:
 
 
 def unet_bn(in_channels: int, outputs: int, width: int) -> UNet:
-    """AsynDGAN's, with max-pooling and half of the last level left out in training; its own width
-    is 64.
-    """
+    """AsynDGAN's, with max-pooling and dropout of half of the last level; 64 wide in print."""
     layers = (activated_first, enlarged, nn.MaxPool2d(2))
     return UNet(in_channels, outputs, width, *layers, dropout=0.5)
 
@@ -164,9 +162,7 @@ def _bn(width: int) -> NetworkEntry:
 
 
 def monai_unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: int) -> NetworkEntry:
-    """MONAI's UNet of `dims` sides: `channels` from the first level to the last, halved between
-    them; PReLU and InstanceNorm, MONAI's defaults.
-    """
+    """MONAI's UNet: `channels` by level, sides halved between; PReLU and InstanceNorm."""
 
     def build(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
         model: nn.Module = monai_networks().UNet(
@@ -184,9 +180,7 @@ def monai_unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: i
 
 
 def segresnet(dims: Literal[2, 3], filters: int, dropout: float | None = None) -> NetworkEntry:
-    """MONAI's SegResNet of `dims` sides, with `filters` channels after its first convolution, of
-    which training drops a share of `dropout`.
-    """
+    """MONAI's SegResNet, with `filters` channels after its first convolution."""
 
     def build(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
         model: nn.Module = monai_networks().SegResNet(

@@ -44,8 +44,7 @@ ITERATIONS = {"dlg": 300, "idlg": 300, "inverting": 4800}
 
 
 DECAY_AT = (3 / 8, 5 / 8, 7 / 8)
-"""Shares of Inverting Gradients' iterations after which the learning rate is a tenth of before: the
-released code."""
+"""Shares of Inverting Gradients' iterations at which the learning rate falls by ten."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +66,14 @@ class Attack:
             raise ValueError(f"iterations and restarts must be at least 1: {self}")
 
     def messages(self, images: int) -> range:
-        """The first image of every message of a client with so many. Raises ValueError where they
-        are no whole messages.
-        """
+        """The first image of every message. Raises ValueError where messages are not whole."""
         if images < 1 or images % self.threat.batch_size:
             raise ValueError(f"{images} images are not whole messages of {self.threat.batch_size}")
         return range(0, images, self.threat.batch_size)
 
 
 def double(model: nn.Module) -> nn.Module:
-    """A copy of `model` in float64, in which attacks compute; in float32 on MPS, which has no
-    double precision.
-    """
+    """A copy of `model` in float64; in float32 on MPS, which has no double precision."""
     duplicate = copy.deepcopy(model)
     return duplicate if next(duplicate.parameters()).device.type == "mps" else duplicate.double()
 
@@ -186,17 +181,13 @@ def deep_leakage(
 
 
 def cosine_distance(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
-    """One minus the cosine between all tensors, taken as one vector, a scalar between 0 and 2. Not
-    a number if one of them is all zeros.
-    """
+    """One minus the cosine of all tensors as one vector; not a number if one is zero."""
     product = torch.stack([(a * b).sum() for a, b in zip(first, second, strict=True)]).sum()
     return 1 - product / (squared_norm(first).sqrt() * squared_norm(second).sqrt())
 
 
 def total_variation(images: Tensor) -> Tensor:
-    """Mean absolute difference of pixels beside each other, plus that of pixels above each other:
-    the released code's.
-    """
+    """Mean absolute difference of pixels beside each other, plus that above each other."""
     across = (images[..., 1:] - images[..., :-1]).abs().mean()
     down = (images[..., 1:, :] - images[..., :-1, :]).abs().mean()
     return across + down

@@ -72,9 +72,7 @@ class ReconstructedImages:
 
 
 def noise(count: int, shape: Sequence[int], like: Tensor, search: Search) -> Tensor:
-    """Normal noise (count, *shape), the same in every dtype and wherever `like`, whose they become,
-    lives.
-    """
+    """Normal noise (count, *shape), the same in every dtype and on every device of `like`."""
     generator = search.generator
     return torch.randn((count, *shape), generator=generator, device=generator.device).to(like)
 

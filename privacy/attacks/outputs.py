@@ -23,8 +23,7 @@ FOUND = 1e-12
 gradient does: at 1e-8, digits of 8 x 8 behind one step came back at 16 to 23 dB."""
 
 Answer = Callable[[Tensor, Tensor], Sequence[Tensor]]
-"""A dummy image (1, c, h, w) and its label's probabilities (1, classes) to what a client holding it
-would have sent; twice differentiable."""
+"""A dummy image (1, c, h, w) and label (1, classes) to what its client would have sent."""
 
 
 def trained_weights(

@@ -36,13 +36,11 @@ class ThreatModel:
     """`gradient` of the mean cross entropy (federated SGD), or `update`: the change of the weights
     by local training (federated averaging)."""
     batch_size: int = 1
-    """The client's images, all of which every local step sees. 1 in the experiments of DLG and iDLG
-    that this suite repeats."""
+    """The client's images, all of which every local step sees."""
     local_steps: int = 1
     """Steps of plain SGD behind an update; 1 for a gradient."""
     local_lr: float = 1e-4
-    """Learning rate of these steps; a gradient does not depend on it. Default of Inverting
-    Gradients' released code."""
+    """Learning rate of these steps. Default of Inverting Gradients' released code."""
     batch_norm: BatchNorm = "eval"
     """Batch normalisation by running statistics (`eval`), which stay as they are, or by the batch's
     own (`train`). All else, such as dropout, is always in evaluation mode. `eval` in Inverting

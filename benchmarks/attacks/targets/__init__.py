@@ -7,8 +7,7 @@ import pkgutil
 from typing import Any
 
 SHARING = "fedavg"
-"""The method whose clients share gradients or updates, not answers: these are attacked as they are
-(`benchmarks.attacks.messages`), without a file here."""
+"""The method whose clients share gradients or updates, attacked by `attacks.messages`."""
 
 
 def names() -> tuple[str, ...]:

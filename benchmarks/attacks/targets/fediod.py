@@ -75,9 +75,7 @@ def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchan
 
 
 def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observed:
-    """What the client answers in the first distillation step: logits, patch scores, E[D_k(x')], and
-    the gradient by x.
-    """
+    """What the client answers in the first step: logits, scores, E[D_k(x')] and gradient by x."""
     method = make_method(registry.find_method("fediod"), inquiry.config())
     assert isinstance(method, FedIOD)
     seen = first_step(method, federation, client)
@@ -119,9 +117,7 @@ def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observe
 
 
 def _critic(critic: nn.Module, weights: Mapping[str, Tensor], images: Tensor) -> Tensor:
-    """Patch scores with these weights, in training mode, as the client's is; buffers stay as they
-    are.
-    """
+    """Patch scores with these weights, in training mode; buffers stay as they are."""
     buffers = {name: buffer.clone() for name, buffer in critic.named_buffers()}
     scores: Tensor = functional_call(critic, {**weights, **buffers}, (images,))
     return scores

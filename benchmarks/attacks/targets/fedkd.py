@@ -17,9 +17,7 @@ COLUMN = {"dataset": "cifar10", "alpha": "1"}
 
 
 def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observed:
-    """The client's logits (m, classes) for the public images, as FedKD's one-shot mode sends
-    them.
-    """
+    """The client's logits (m, classes) for the public images."""
     probes = federation.normalise(unit_range(federation.public.images)).double()
     logits = federation.public_outputs(federation.local_models()[client.index])
     sent = federation.channel.up(client.index, "logits", {"logits": logits})["logits"]
