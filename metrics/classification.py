@@ -13,11 +13,9 @@ UNKNOWN = 255
 
 def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
     """Area under the ROC curve of every class, as fractions: scores (n, classes), targets (n,
-    classes) of 0, 1 and `UNKNOWN`.
-
-    Of each class only the samples whose target is known count. NaN where these are not of both
-    kinds, or where every score is NaN. A sample whose score alone is NaN is ranked last where it
-    has the class, else first. Ties count half (scikit-learn's `roc_auc_score`).
+    classes) of 0, 1 and `UNKNOWN`, which does not count. NaN where these are not of both kinds, or
+    where every score is NaN. A sample whose score alone is NaN is ranked last where it has the
+    class, else first. Ties count half (scikit-learn's `roc_auc_score`).
     """
     from sklearn.metrics import roc_auc_score  # takes a while, and most runs have no use for it
 
@@ -46,8 +44,7 @@ def accuracy_by_class(predicted: torch.Tensor, targets: torch.Tensor, classes: i
 
 def weighted_by_labels(by_class: torch.Tensor, counts: Sequence[int]) -> float:
     """Accuracy on a client's own label distribution: of each class (classes,), weighted by how many
-    labels of it the client holds; of classes without a test sample nothing counts. NaN where
-    nothing is left.
+    labels of it the client holds, of classes with a test sample. NaN where nothing is left.
     """
     weights = torch.tensor(counts, dtype=torch.float64)
     known = ~by_class.isnan()

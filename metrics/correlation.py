@@ -9,10 +9,8 @@ from collections.abc import Callable, Sequence
 
 
 def pearson(first: Sequence[float], second: Sequence[float]) -> float:
-    """Linear correlation, from -1 to 1; not a number where it is undefined.
-
-    It is for fewer than two items, and where either quantity is the same for all of them or not
-    finite. Raises ValueError if there are not as many of one as of the other.
+    """Linear correlation, from -1 to 1; NaN for fewer than two items, and where either quantity is
+    the same for all of them or not finite. Raises ValueError for quantities that do not pair.
     """
     from scipy.stats import pearsonr  # takes its time, and most commands need no correlation
 

@@ -20,14 +20,10 @@ TOLERANCE = 1e-3
 
 def frechet_distance(features_a: Tensor, features_b: Tensor) -> float:
     """Squared Fréchet (2-Wasserstein) distance of Gaussians fitted to features (n, d) and (m, d):
-    Heusel et al. 2017's FID.
-
-    |mean_a - mean_b|^2 + trace(A + B - 2 (A B)^(1/2)), where A and B are covariances over n - 1 and
-    m - 1. In double precision on the CPU. It falls as n and m grow, most of all below d, where a
-    covariance is singular: compare only distances of the same n, m and extractor.
-
-    Raises ValueError for features of other shapes, fewer than two rows, or values that are not
-    finite.
+    Heusel et al. 2017's FID, |mean_a - mean_b|^2 + trace(A + B - 2 (A B)^(1/2)), where A and B are
+    covariances over n - 1 and m - 1. It falls as n and m grow, most of all below d: compare only
+    distances of the same n, m and extractor. Raises ValueError for features of other shapes, fewer
+    than two rows, or values that are not finite.
     """
     shapes = tuple(features_a.shape), tuple(features_b.shape)
     if features_a.ndim != 2 or features_b.ndim != 2 or shapes[0][1] != shapes[1][1]:
@@ -62,14 +58,9 @@ def title(extractor: str, described: str) -> str:
 
 
 def inception_score(probabilities: Tensor) -> float:
-    """The Inception Score, between 1 and the number of classes: how sure a classifier is of each
-    image, and how varied it finds them all.
-
-    exp(mean over x of KL(p(y|x) || p(y))), with 0 log 0 = 0, of `probabilities` p(y|x) (n, classes)
-    that a classifier gives n images (Salimans et al., "Improved Techniques for Training GANs",
-    2016, section 4, in one split). The score grows with n, so compare only scores of the same n and
-    the same classifier.
-
+    """The Inception Score, exp(mean over x of KL(p(y|x) || p(y))), of `probabilities` p(y|x) (n,
+    classes): how sure a classifier is of each image, and how varied it finds them all (Salimans et
+    al. 2016, "Improved Techniques for Training GANs", section 4, in one split). It grows with n.
     Raises ValueError for empty input and rows that are not probabilities.
     """
     if probabilities.ndim != 2 or probabilities.numel() == 0:
@@ -91,11 +82,9 @@ def inception_score(probabilities: Tensor) -> float:
 
 
 def adapted_inception_score(probabilities: Sequence[Tensor]) -> float:
-    """Inception Score with each local model T_k as the classifier, averaged over k: FedIOD,
-    appendix, Table 7.
-
-    `probabilities[k]` (n, classes) are what T_k says of the same n images. Raises ValueError for no
-    models and for what `inception_score` refuses.
+    """Inception Score with each local model T_k as the classifier, averaged over k (FedIOD,
+    appendix, Table 7): `probabilities[k]` (n, classes) are what T_k says of the same n images.
+    Raises ValueError for no models and as `inception_score` does.
     """
     if not probabilities:
         raise ValueError("the adapted Inception Score of no local models is undefined")

@@ -16,27 +16,18 @@ et al., "Image Quality Assessment: From Error Visibility to Structural Similarit
 
 def psnr(images: Tensor, truth: Tensor) -> Tensor:
     """Peak signal-to-noise ratio in dB of each image (n, c, h, w) in [0, 1], of shape (n,): 10
-    log10(1 / mean square error).
-
-    The mean is over an image's channels and pixels. Images that equal the truth have infinity, so
-    summarise by the median or a count above a level.
-
-    Raises ValueError for images of another shape or type than the truth.
+    log10(1 / mean square error over channels and pixels). Images that equal the truth have
+    infinity. Raises ValueError for images of another shape or type than the truth.
     """
     _check(images, truth)
     return 10 * torch.log10(1 / (images - truth).square().mean(dim=(1, 2, 3)))
 
 
 def ssim(images: Tensor, truth: Tensor) -> Tensor:
-    """Structural similarity of each image (n, c, h, w) in [0, 1], of shape (n,): Wang et al. 2004,
-    at most 1, and 1 for equal images.
-
-    In a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside the image,
-    with the window's own weights as variance (no n - 1), averaged over these pixels and over
-    channels, by scikit-image.
-
-    Raises ValueError for images of another shape or type than the truth, or smaller than the
-    window.
+    """Structural similarity of each image (n, c, h, w) in [0, 1], of shape (n,), at most 1: Wang et
+    al. 2004, in a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside
+    the image, averaged over these and over channels, by scikit-image. Raises ValueError for images
+    of another shape or type than the truth, or smaller than the window.
     """
     _check(images, truth)
     if min(images.shape[2:]) < WINDOW:
@@ -51,11 +42,8 @@ def ssim(images: Tensor, truth: Tensor) -> Tensor:
 
 
 def match(images: Tensor, truth: Tensor) -> Tensor:
-    """Rows (n,) of `images` (n, c, h, w) such that `images[rows]` lies nearest to `truth`: the
-    assignment, one to one, of the least sum of squared errors. Batches come back from an attack in
-    no particular order.
-
-    Raises ValueError for images of another shape or type than the truth.
+    """Rows (n,) such that `images[rows]` lies nearest to `truth`: the assignment, one to one, of
+    the least sum of squared errors. Raises ValueError for images of another shape or type.
     """
     _check(images, truth)
     errors = torch.cdist(

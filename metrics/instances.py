@@ -27,13 +27,9 @@ BACKGROUND, INSIDE, BOUNDARY = 0, 1, 2
 
 def ternary(labels: Tensor) -> Tensor:
     """Background (0), inside of objects (1) and their boundary (2), int64 (n, h, w), of integer
-    label maps (n, h, w), on their device.
-
-    Boundary is every pixel of which a neighbour, above, below, left or right, has another label:
-    where dilation and erosion by a 3 x 3 cross differ (FedIOD's nuclei, after FullNet, Qu et al.
-    2019, radius 1). At the edge of the image there is none.
-
-    Raises ValueError for another number of dimensions.
+    label maps (n, h, w), on their device. Boundary is every pixel of which a neighbour, above,
+    below, left or right, has another label: where dilation and erosion by a 3 x 3 cross differ
+    (FullNet, Qu et al. 2019, radius 1). Raises ValueError for another number of dimensions.
     """
     if labels.ndim != 3:
         raise ValueError(f"expected label maps (n, h, w), not {tuple(labels.shape)}")
@@ -51,12 +47,10 @@ def ternary(labels: Tensor) -> Tensor:
 
 
 def instances_of(ternary_prediction: Labels, minimum: int = 20, radius: int = 2) -> Labels:
-    """The objects (h, w), numbered from 1, in a map (h, w) of the likeliest classes of `ternary`.
-
-    As the code does that FedIOD's authors released: of what is inside, pieces (of pixels that share
-    a side) of fewer than `minimum` pixels are removed; what is left and touches, corners included,
-    is one object; objects grow by a disk of that radius, those of higher numbers, further down,
-    over those of lower.
+    """The objects (h, w), numbered from 1, in a map (h, w) of the likeliest classes of `ternary`,
+    as by the code of FedIOD's authors: of what is inside, pieces (of pixels that share a side) of
+    fewer than `minimum` pixels are removed; what is left and touches, corners included, is one
+    object; objects grow by a disk of that radius, later ones over earlier.
     """
     from scipy import ndimage
     from skimage.morphology import disk
@@ -109,14 +103,11 @@ def aji(pred: Labels, truth: Labels, reuse: bool = False) -> float:
 
 
 def object_dice(pred: Labels, truth: Labels) -> float:
-    """Object Dice, in [0, 1], of predicted and true label maps (h, w): the Dice of every true
-    object and the prediction that matches it, weighted by the object's pixels, and the same the
-    other way about, in the mean of both (GlaS, Sirinukunwattana et al. 2017; Chen et al. 2016).
-
-    An object is matched by the one with the highest Jaccard index (J of FedIOD's text), of equal
-    ones that of the lowest number, where GlaS takes most pixels in common. One that nothing
-    overlaps has Dice 0. NaN if there is no object in either map, 0 if there is none in one. Raises
-    ValueError for maps of other shapes and types.
+    """Object Dice, in [0, 1], of label maps (h, w): the Dice of every true object and the
+    prediction of the highest Jaccard index (J of FedIOD's text), weighted by the object's pixels,
+    and the same the other way about, in the mean of both (GlaS, Sirinukunwattana et al. 2017, but
+    matched by pixels in common). One that nothing overlaps has Dice 0. NaN if there is no object in
+    either map, 0 if there is none in one. Raises ValueError for maps of other shapes and types.
     """
     pairs = _Pairs.of(pred, truth)
     scores = pairs.jaccard
@@ -129,14 +120,12 @@ def object_dice(pred: Labels, truth: Labels) -> float:
 
 
 def object_hausdorff(pred: Labels, truth: Labels, quantile: float = PERCENTILE) -> float:
-    """Object Hausdorff distance in pixels of predicted and true label maps (h, w), which are
-    matched, weighted and taken both ways as by `object_dice` (GlaS, Sirinukunwattana et al. 2017).
-
-    Of two objects it is the larger of the two directed quantiles, in percent, of the distances
-    between their contours (FedIOD's Eq. 13; 100 gives the maximum), where the edge of the image is
-    contour too. An object that nothing overlaps is compared with the nearest: the one from which
-    this distance is least. With no object in one of the maps it is the diagonal of the image, with
-    none in either NaN. Raises ValueError as `object_dice` does.
+    """Object Hausdorff distance in pixels of label maps (h, w), matched, weighted and taken both
+    ways as by `object_dice`. Of two objects it is the larger of the two directed quantiles, in
+    percent, of the distances between their contours (FedIOD's Eq. 13), to which the edge of the
+    image belongs. An object that nothing overlaps is compared with the nearest. With no object in
+    one of the maps it is the diagonal of the image, with none in either NaN. Raises ValueError as
+    `object_dice` does.
     """
     pairs = _Pairs.of(pred, truth)
     scores = pairs.jaccard

@@ -31,11 +31,9 @@ PERCENTILE = 95.0
 
 
 def confusions(predicted: Tensor, target: Tensor, classes: int, ignore: int) -> Tensor:
-    """How many pixels of each class (row) were taken for which (column), of each of n samples by
-    itself, int64 (n, classes, classes).
-
-    Of integer classes (n, *sides); pixels whose target is `ignore` do not count, whatever is
-    predicted there. Raises ValueError for other shapes and for classes beyond the number there are.
+    """How many pixels of each class (row) were taken for which (column), int64 (n, classes,
+    classes), of integer classes (n, *sides); pixels whose target is `ignore` do not count. Raises
+    ValueError for other shapes and for classes beyond the number there are.
     """
     if predicted.shape != target.shape:
         raise ValueError(
@@ -55,12 +53,9 @@ def confusions(predicted: Tensor, target: Tensor, classes: int, ignore: int) -> 
 
 
 def dice(matrices: Tensor) -> Tensor:
-    """Dice, float64 (n,) in [0, 1], from n confusions (n, classes, classes): 2 |A and B| / (|A| +
-    |B|), the mean over the classes that occur in the target.
-
-    Class 0 is background and has no part in it; NaN where the target has no other class. As MONAI's
-    `DiceMetric(include_background=False)` has it for one sample, but from counts: of a group its
-    samples' confusions are added, and pixels without a label are in none.
+    """Dice, float64 (n,) in [0, 1], from confusions (n, classes, classes): 2 |A and B| / (|A| +
+    |B|), the mean over the classes but 0, background, that occur in the target; NaN without any. As
+    MONAI's `DiceMetric(include_background=False)`, but confusions of a group may be added.
     """
     matrices = matrices.cpu().double()
     in_target, in_prediction = matrices.sum(dim=2), matrices.sum(dim=1)
@@ -69,11 +64,8 @@ def dice(matrices: Tensor) -> Tensor:
 
 
 def mean_iou(matrix: Tensor) -> float:
-    """Mean intersection over union of the classes, in [0, 1], from a confusion (classes, classes).
-
-    Intersection and union of a class are counted over all pixels that the confusion holds. The mean
-    is over the classes that occur in target or prediction; a class that occurs in neither has no
-    IoU. Raises ValueError if no pixel counts.
+    """Mean intersection over union, in [0, 1], from a confusion (classes, classes), over the
+    classes that occur in target or prediction. Raises ValueError if no pixel counts.
     """
     matrix = matrix.cpu().double()
     both = matrix.diagonal()
@@ -93,11 +85,8 @@ def spread(samples: Tensor, like: Tensor) -> Tensor:
 
 def counts(predicted: Tensor, truth: Tensor, labelled: Tensor | None = None) -> Tensor:
     """How many pixels are in neither mask, in the prediction alone, in the truth alone, in both:
-    int64 (n, 2, 2), by truth (row) and prediction (column), as `confusions` has it of two classes.
-    Counts of one group may be added.
-
-    Of boolean masks (n, *sides); with `labelled`, alike, of the pixels that are True there. Raises
-    ValueError for other shapes and types.
+    int64 (n, 2, 2), as `confusions` of two classes, of boolean masks (n, *sides); with `labelled`,
+    of the pixels that are True there. Raises ValueError for other shapes and types.
     """
     _check(predicted, truth)
     if labelled is None:
@@ -108,13 +97,10 @@ def counts(predicted: Tensor, truth: Tensor, labelled: Tensor | None = None) -> 
 
 
 def shares(counted: Tensor, reading: Reading = "paper") -> dict[str, Tensor]:
-    """Dice, sensitivity and specificity by name, float64 (n,) in [0, 1], of `counts` (n, 2, 2)
-    (FedIOD's appendix).
-
-    Of truth y and prediction p Dice is 2 |y and p| / (|y| + |p|), sensitivity the share |y and p| /
-    |y| of the truth that is found, specificity |not y and not p| / |not y|. Where the denominator
-    is 0 it is NaN, which means leave out, as the equations say; by `released`, whose denominators
-    have 1e-8 more, it is 0.
+    """Dice, sensitivity and specificity by name, float64 (n,) in [0, 1], of `counts` (n, 2, 2) of
+    truth y and prediction p: 2 |y and p| / (|y| + |p|), |y and p| / |y|, and |not y and not p| /
+    |not y| (FedIOD's appendix). Where the denominator is 0 it is NaN, which means leave out; by
+    `released`, whose denominators have 1e-8 more, it is 0.
     """
     neither, alone, missed, both = counted.cpu().double().flatten(1).T
     values = {

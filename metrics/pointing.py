@@ -6,13 +6,10 @@ import torch
 
 
 def pointing_hits(maps: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Whether maps (n, h, w) of at least 0 point at what they are maps of, which is at `places`,
-    bool (n, H, W), on a grid of its own; bool (n,).
-
-    The pointing game of Zhang et al. 2018 ("Top-down neural attention by excitation backprop",
-    section 4.2): a map points at its greatest value, here at the centre of that position, and of
-    several equal ones at the first; no tolerance. One that is 0 everywhere points at nothing. The
-    pointing accuracy is the share of hits.
+    """Whether maps (n, h, w) of at least 0 point at `places`, bool (n, H, W), on a grid of its own;
+    bool (n,). The pointing game of Zhang et al. 2018 ("Top-down neural attention by excitation
+    backprop", section 4.2): a map points at the centre of its greatest value, the first of equal
+    ones; no tolerance. One that is 0 everywhere points at nothing.
     """
     height, width = maps.shape[1:]
     flat = maps.flatten(1)

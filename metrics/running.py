@@ -128,11 +128,9 @@ class AbsoluteError(SampleMean):
 
 class Overlap(RunningMetrics):
     """Mean IoU of the likeliest classes, of scores (n, classes, *sides), from the pixels of all
-    samples together, and with groups the Dice, mean over samples and mean over groups.
-
-    Targets (n, *sides) that are `ignore` do not count. Samples and groups without any foreground
-    have no Dice; it is NaN if none has any. The count of the mean IoU is that of the classes that
-    occur in the targets: another that is predicted has IoU 0, one that is not has none.
+    samples together, and with groups the Dice, mean over samples and mean over groups. Targets (n,
+    *sides) that are `ignore` do not count. Without any foreground there is no Dice. The count of
+    the mean IoU is that of the classes that occur in the targets.
     """
 
     def __init__(self, classes: int, ignore: int):
@@ -161,8 +159,7 @@ class Overlap(RunningMetrics):
 
 class MeanAUC(RunningMetrics):
     """Mean area under the ROC curve over the classes for which it is defined, of scores (n,
-    classes) (`metrics.classification.auc_by_class`). An AUC needs all scores, which are kept;
-    groups have none.
+    classes), all of which are kept; groups have none.
     """
 
     def rows(self, outputs: Tensor, targets: Tensor) -> Tensor:

@@ -16,11 +16,9 @@ SIDE = 7
 
 
 def volume_quality(volume: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """SSIM, the mean over slices, and PSNR in dB of a volume (d, h, w); the data range is the
-    greatest value of the truth, as in FL-MRCM's code.
-
-    Not a number for a truth that is black everywhere. Raises ValueError for another shape than the
-    truth's, or slices smaller than SSIM's window.
+    """SSIM, the mean over slices, and PSNR in dB of a volume (d, h, w), the data range being the
+    greatest value of the truth, as in FL-MRCM's code; NaN for a truth that is black. Raises
+    ValueError for another shape than the truth's, or slices smaller than SSIM's window.
     """
     if volume.shape != truth.shape:
         raise ValueError(f"a volume {volume.shape} is not compared with a truth {truth.shape}")

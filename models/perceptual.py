@@ -96,11 +96,10 @@ NETWORKS: dict[str, Callable[[], FeatureNetwork]] = {
 
 
 def feature_network(name: str, channels: int) -> FeatureNetwork:
-    """The feature network `name` for images of `channels`, frozen, in evaluation mode; where
-    weights are random they are drawn from torch's generator. On `meta` no file is read.
-
-    Raises ValueError with near names if it is unknown, and for other channels than one or three;
-    DataError, saying how to get the file, if its weights are absent or damaged.
+    """The feature network `name` for images of `channels`, frozen, in evaluation mode; random
+    weights are drawn from torch's generator. On `meta` no file is read. Raises ValueError if it is
+    unknown, and for other channels than one or three; DataError if its weights are absent or
+    damaged.
     """
     if name not in NETWORKS:
         raise ValueError(f"unknown feature network {name!r}; {near(name, NETWORKS)}")

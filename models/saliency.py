@@ -20,11 +20,9 @@ PART = 100
 
 
 def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """|d r / d x| of the encoder's map r for normalised inputs x (n, c, h, w), in evaluation mode;
-    (n, c, h, w).
-
-    FedSA's Eq. 1 (Xie et al. 2022): the gradient of the sum of the map's entries. The magnitude is
-    Simonyan et al.'s (2014) definition of a saliency map.
+    """|d r / d x| of the encoder's map r for normalised inputs x, both (n, c, h, w): FedSA's Eq. 1
+    (Xie et al. 2022), the gradient of the sum of the map's entries, and of it the magnitude
+    (Simonyan et al. 2014).
     """
     inputs = inputs.detach().requires_grad_()
     with evaluating(model):
@@ -34,12 +32,9 @@ def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 def grad_cam(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     """Grad-CAM of the class with the highest score, at the encoder's map, for normalised inputs;
-    (n, h, w) in [0, 1].
-
-    Selvaraju et al. 2017, Eq. 1 and 2: the map's channels weighted by the mean gradient of the
-    score, rectified; then scaled to [0, 1] image by image, and to the inputs' size. A map without
-    positive evidence is 0 everywhere. Where outputs are maps (n, classes, h, w) a class's score is
-    its mean over the pixels.
+    (n, h, w) in [0, 1]. Selvaraju et al. 2017, Eq. 1 and 2: the map's channels weighted by the mean
+    gradient of the score, rectified; then scaled to [0, 1] image by image, and to the inputs' size.
+    Where outputs are maps (n, classes, h, w) a class's score is its mean over the pixels.
     """
     with evaluating(model):
         with torch.no_grad():
@@ -108,12 +103,9 @@ def peak_scaled(maps: torch.Tensor) -> torch.Tensor:
 
 
 class Attentive(nn.Module):
-    """`model` with its attention beside its outputs: images to (n, C + C * h * w), as
-    `side_by_side` puts them.
-
-    In evaluation mode that is so only if `always`, and else outputs alone, for measuring a student
-    that trains on both. `second_order` is the `create_graph` of `class_attention`; with `eager` the
-    attention is left out of what is compiled.
+    """`model` with its attention beside its outputs, as `side_by_side` puts them: (n, C + C * h *
+    w); in evaluation mode only if `always`, and else outputs alone. `second_order` is the
+    `create_graph` of `class_attention`; with `eager` the attention is left out of what is compiled.
     """
 
     def __init__(
@@ -144,12 +136,9 @@ class Attentive(nn.Module):
 
 
 class NonLocalAttentive(nn.Module):
-    """`model` with the attention of its non-local block beside its outputs: images to (n, k * h * w
-    + p * p), the outputs (n, k, h, w) and the attention (n, p, p) between the p positions of the
-    last level's map (FedAD, Eq. 14), as `side_by_side` puts them.
-
-    In evaluation mode that is so only if `always`, as of `Attentive`. Raises ModelError for a
-    network without such a block.
+    """`model` with the attention (n, p, p) of its non-local block (FedAD, Eq. 14) beside its
+    outputs (n, k, h, w): images to (n, k * h * w + p * p); in evaluation mode as `Attentive`.
+    Raises ModelError for a network without such a block.
     """
 
     def __init__(self, model: nn.Module, *, always: bool = False):

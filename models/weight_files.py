@@ -33,9 +33,8 @@ class WeightFile:
         return data_home() / "weights" / self.name
 
     def read(self, path: Path | None = None) -> dict[str, Tensor]:
-        """Its tensors, from `path` or where the user puts it, after its SHA-256 was checked.
-
-        Raises DataError if it is absent, damaged, or holds anything but tensors.
+        """Its tensors, from `path` or where the user puts it. Raises DataError if it is absent,
+        damaged, or holds anything but tensors.
         """
         import torch
 
@@ -64,8 +63,7 @@ INCEPTION = torchvisions("inception_v3_google-0cc3c7bd.pth")
 
 
 def default_extractor(embedded: bool) -> str:
-    """The extractor to use: Inception-v3 if the user put its file there, else EfficientNet-Lite0.
-
-    `embedded` asks for what is the same on every machine, and so never for a file of the user's.
+    """Inception-v3 if the user put its file there, else EfficientNet-Lite0; `embedded` asks for
+    what is the same on every machine.
     """
     return "inception-v3" if not embedded and INCEPTION.path.exists() else "efficientnet-lite0"

@@ -37,12 +37,11 @@ TOLERANCE = 1e-9
 
 
 def epsilon(releases: Iterable[Release], delta: float, accountant: str = "rdp") -> float:
-    """The epsilon at `delta` of everything released, composed; 0.0 for nothing.
-
-    "rdp" converts by Balle et al., "Hypothesis testing interpretations and Rényi differential
-    privacy" (2020), Theorem 21. "prv" is tighter but numerical, for `GaussianSteps` only, and adds
-    the error that it allows for, 0.01. Raises ValueError for an unknown accountant, a delta outside
-    (0, 1) and a release that the accountant cannot compose.
+    """The epsilon at `delta` of everything released, composed; 0.0 for nothing. "rdp" converts by
+    Balle et al., "Hypothesis testing interpretations and Rényi differential privacy" (2020),
+    Theorem 21. "prv" is tighter but numerical, for `GaussianSteps` only, and adds its error, 0.01.
+    Raises ValueError for an unknown accountant, a delta outside (0, 1) and a release that the
+    accountant cannot compose.
     """
     check(delta, accountant)
     return _composed(tuple(releases), delta, accountant)
@@ -119,10 +118,8 @@ def calibrate(
     accountant: str = "rdp",
 ) -> float:
     """The smallest noise at which `releases_of(noise)` costs at most `target`, within 0.1 % and
-    from above.
-
-    More noise must never cost more. Raises ValueError where no noise between 1e-3 and 1e6 meets the
-    target, or every one does.
+    from above; more noise must never cost more. Raises ValueError where no noise between 1e-3 and
+    1e6 meets the target, or every one does.
     """
     if not 0 < target < math.inf:
         raise ValueError(f"the target epsilon must be positive and finite, not {target}")
@@ -168,11 +165,9 @@ class BudgetExhaustedError(Exception):
 
 
 class Accountant:
-    """The ledger of one run, with its budget.
-
-    Parties (the clients' indices) hold disjoint records, so what the run has spent is what the
-    party that spent most has. Noise and rate of a release must not be chosen by earlier ones; only
-    when to stop may be. Raises ValueError for arguments that make no sense.
+    """The ledger of one run, with its budget. Parties (the clients' indices) hold disjoint records,
+    so the run has spent what the party that spent most has. Noise and rate of a release must not be
+    chosen by earlier ones. Raises ValueError for arguments that make no sense.
     """
 
     def __init__(self, epsilon: float, delta: float, accountant: str = "rdp"):

@@ -60,10 +60,9 @@ def readings(mechanism: GaussianSteps, delta: float) -> tuple[Reading, ...]:
 
 
 def replaced_epsilon(mechanism: GaussianSteps, delta: float, tight: bool) -> float:
-    """Epsilon of `mechanism` sampled without replacement, a neighbour having one record replaced.
-
-    The general bound and the conversion with it are those of autodp, `tight` ones those of
-    dp-accounting, both at integer orders only. Raises ValueError for a delta outside (0, 1).
+    """Epsilon of `mechanism` sampled without replacement, a neighbour having one record replaced,
+    at integer orders: autodp's general bound and conversion, or dp-accounting's, if `tight`. Raises
+    ValueError for a delta outside (0, 1).
     """
     check(delta)
     orders = np.arange(2, HIGHEST + 1)
@@ -100,10 +99,8 @@ def _without_replacement(sample_rate: float, noise_multiplier: float, tight: boo
 
 
 def _log_pearson_vajda(noise_multiplier: float, moment: int) -> float:
-    """log E_q (p/q - 1)^moment of two Gaussians a sensitivity apart, for an even moment: what
-    Theorem 27's differences are.
-
-    Summed on a grid, where no term is negative; as alternating differences they would cancel.
+    """log E_q (p/q - 1)^moment of two Gaussians a sensitivity apart, for an even moment: Theorem
+    27's differences, summed on a grid, for as alternating ones they would cancel.
     """
     step = noise_multiplier / 20
     x = np.arange(-12 * noise_multiplier, moment + 12 * noise_multiplier, step)

@@ -36,15 +36,12 @@ def vote_share(
     logits: Tensor, noise: float, clients: int, mechanism: str, generator: torch.Generator
 ) -> Tensor:
     """What one of `clients` sends in place of its `logits` (n, classes): its votes and its share of
-    the noise.
-
-    Shares are independent, and the noise of their sum is a trusted curator's: a normal distribution
-    splits into normal ones of a `clients`-th of the variance, Laplace's into differences of gamma
-    draws of shape 1/clients (Kotz, Kozubowski and Podgórski, "The Laplace Distribution and
-    Generalizations", 2001). A share alone hides little: the server must see the sum only, by secure
-    aggregation, which is assumed here. Of t clients who collude the others are left with
-    (clients - t)/clients of the noise's variance. Raises ValueError for an unknown mechanism and
-    noise that is not positive.
+    the noise. Shares are independent, and the noise of their sum is a trusted curator's: a normal
+    distribution splits into normal ones, Laplace's into differences of gamma draws of shape
+    1/clients (Kotz, Kozubowski and Podgórski, "The Laplace Distribution and Generalizations",
+    2001). The server must see the sum only, by secure aggregation, which is assumed. Of t clients
+    who collude the others are left with (clients - t)/clients of the noise's variance. Raises
+    ValueError for an unknown mechanism and noise that is not positive.
     """
     _check(noise, mechanism)
     if mechanism == "gaussian":
@@ -59,13 +56,9 @@ def vote_share(
 
 def release(noise: float, queries: int, mechanism: str) -> Steps:
     """What answering `queries` costs whatever the votes are, the noisy counts themselves being
-    public.
-
-    Two counts differ by 1 each: an L2 sensitivity of sqrt 2 (Papernot et al. 2018, Proposition 8),
-    and two Laplace mechanisms of sensitivity 1. Those are (2/noise)-differentially private
-    together, and their divergence is the sum of theirs, below that of one mechanism of L1
-    sensitivity 2. Raises ValueError for an unknown mechanism, noise that is not positive, no
-    queries.
+    public. Two counts differ by 1 each: an L2 sensitivity of sqrt 2 (Papernot et al. 2018,
+    Proposition 8), or two Laplace mechanisms of sensitivity 1, whose divergences add up to less
+    than that of one of L1 sensitivity 2. Raises ValueError as `vote_share` and for no queries.
     """
     _check(noise, mechanism)
     if mechanism == "gaussian":
@@ -75,12 +68,9 @@ def release(noise: float, queries: int, mechanism: str) -> Steps:
 
 def data_dependent_release(counts: Tensor, noise: float, mechanism: str) -> RenyiCurve:
     """What the classes answered cost with these `counts` (n, classes) of votes, if nothing but the
-    classes is published.
-
-    The more the teachers agree, the less. Never above `release`. It is itself a function of the
-    private votes, and no guarantee as it stands: publishing it needs noise by its smooth
-    sensitivity (Papernot et al. 2018), which is not added here. Raises ValueError as `release`
-    does.
+    classes is published; never above `release`. It is itself a function of the private votes, and
+    no guarantee: publishing it needs noise by its smooth sensitivity (Papernot et al. 2018), which
+    is not added here. Raises ValueError as `release` does.
     """
     _check(noise, mechanism)
     values = counts.detach().cpu().numpy().astype(np.float64)
@@ -102,10 +92,8 @@ def data_dependent_release(counts: Tensor, noise: float, mechanism: str) -> Reny
 
 
 def _gnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
-    """Papernot et al. 2018, Theorem 6 with the orders of Proposition 10; infinite where it does not
-    apply.
-
-    `log_q` (n, 1) is the logarithm of the probability of any but the leading class.
+    """Papernot et al. 2018, Theorem 6 with the orders of Proposition 10, infinite where it fails,
+    of the logarithm (n, 1) of the probability of any but the leading class.
     """
     mu2 = noise * np.sqrt(-log_q)
     mu1 = mu2 + 1

@@ -18,10 +18,8 @@ SENSITIVITY_FACTOR = 2.0
 
 
 def clip(gradients: Tensor, norm: float) -> Tensor:
-    """Each sample of `gradients` (n, ...), scaled down to an L2 norm of `norm` where it is longer,
-    to the rounding of its dtype.
-
-    A sample whose norm is not finite contributes nothing: no input may take it past the bound.
+    """Each sample of `gradients` (n, ...), scaled down to an L2 norm of `norm` where it is longer;
+    one whose norm is not finite contributes nothing.
     """
     # Half precision holds no squares.
     flat = gradients.flatten(1).to(torch.promote_types(gradients.dtype, torch.float32))
@@ -37,12 +35,10 @@ def sanitise(
     sensitivity_factor: float,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """`gradients` (n, ...) clipped, each value with Gaussian noise.
-
-    Its standard deviation is noise_multiplier * sensitivity_factor * clip_norm. Where the loss is
-    an average over the batch, each sample's gradient is 1/n of its own, and `clip_norm` must be in
-    that unit too (GS-WGAN's is 1/n). Each sample costs one composition: `release`. On the meta
-    device there is nothing to draw, and no generator.
+    """`gradients` (n, ...) clipped, each value with Gaussian noise of deviation noise_multiplier *
+    sensitivity_factor * clip_norm. Where the loss is an average over the batch, `clip_norm` is 1/n
+    of a sample's own, as in GS-WGAN. Each sample costs one composition: `release`. On the meta
+    device there is no generator.
     """
     clipped = clip(gradients, clip_norm)
     if generator is None:
@@ -52,11 +48,8 @@ def sanitise(
 
 
 def release(images: int, noise_multiplier: float, sample_rate: float) -> GaussianSteps:
-    """What sanitising `images` gradients costs, one composition each, with noise of
-    `SENSITIVITY_FACTOR`.
-
-    `sample_rate` is the chance of a record to have been behind the discriminator asked: below 1
-    only where many were trained on disjoint records, and one is drawn at random, as in GS-WGAN. All
-    clients of a round being asked, it is 1.
+    """What sanitising `images` gradients costs, with noise of `SENSITIVITY_FACTOR`. `sample_rate`
+    is the chance of a record to have been behind the discriminator asked: below 1 where one of
+    many, trained on disjoint records, is drawn at random, as in GS-WGAN.
     """
     return GaussianSteps(noise_multiplier, sample_rate, images)

@@ -78,11 +78,8 @@ def uploads(settings: SparseVector, entries: int) -> int:
 
 def declared(settings: SparseVector, entries: int) -> Parts:
     """What an upload of m of `entries` entries costs by the generation's own count; together the
-    sum.
-
-    It is no promise: how many entries are accepted decides which are drawn, so that queries cost
-    entries / m times as much; and answers that are clipped after their noise have no bound, for
-    nothing bounds an entry before (NVFlare's issue 462).
+    sum. It is no promise: how many entries are accepted decides which are drawn, and answers that
+    are clipped after their noise have no bound (NVFlare's issue 462).
     """
     m, paper = uploads(settings, entries), settings.generation == PAPER
     ratio = (2 * m * (settings.gamma if paper else 1)) ** (2 / 3)
@@ -105,13 +102,10 @@ def sanitise(
     update: Tensor, settings: SparseVector, *, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
     """What is uploaded of `update` (n,): which entries, bool (n,), and their noisy values (k,), in
-    order, of the update's dtype.
-
-    k is m, where `generation` draws with replacement at most m. Where nothing is random about the
-    queries (eps1 infinite), only entries at or above the threshold ever pass, and there may be
-    fewer. `generator` is on the update's device; on the meta device, where there is nothing to
-    draw, it is None and k is m. Raises ValueError for an update without entries or of another
-    shape.
+    order, of the update's dtype. k is m, where `generation` draws with replacement at most m, and
+    fewer where eps1 is infinite and few entries reach the threshold. `generator` is on the update's
+    device; on the meta device it is None and k is m. Raises ValueError for an update without
+    entries or of another shape.
     """
     if update.ndim != 1 or not len(update):
         raise ValueError(f"an update has the shape (n,), n at least 1, not {tuple(update.shape)}")
@@ -153,10 +147,9 @@ def passing(magnitudes: Tensor, threshold: Tensor, scale: float) -> Tensor:
 def first_passes(
     magnitudes: Tensor, threshold: Tensor, scale: float, generator: torch.Generator
 ) -> Tensor:
-    """In which pass over all entries each of them first reaches the threshold, 1 or more, (n,);
-    infinite for one that never does.
-
-    Every pass has new noise, so that this is geometric in the chance to pass, and drawn at once.
+    """In which pass over all entries each first reaches the threshold, 1 or more, (n,); infinite
+    for one that never does. Passes have new noise: geometric in the chance to pass, and drawn at
+    once.
     """
     chance = passing(magnitudes, threshold, scale)
     misses = torch.log1p(-uniform(chance, generator))
@@ -166,9 +159,8 @@ def first_passes(
 
 def drawn(passes: Tensor, m: int, replacement: bool, generator: torch.Generator) -> Tensor:
     """Which entries are uploaded, bool (n,), given in which pass each first reaches the threshold.
-
     Passes go on until m entries have been accepted; m of these are drawn, with or without
-    `replacement`. If fewer ever are, all of them are uploaded.
+    `replacement`; fewer than m are all uploaded.
     """
     ordered, order = passes.sort(stable=True)
     accepted = (passes <= ordered[m - 1]) & passes.isfinite()

@@ -64,10 +64,8 @@ def measure(
     config: Config, federation: Federation, method: Method, samples: Tensor | None
 ) -> tuple[tuple[Measurement, ...], str]:
     """Distances by client, and their mean in the column `client=average`; for attacks also the
-    medians of PSNR and SSIM. And how.
-
-    `samples` are the images uint8 (m, c, h, w) that a fitted method generated. Raises ValueError
-    for a method that has nothing of the kind that the configuration measures, and where too few
+    medians of PSNR and SSIM. And how. `samples` are the images uint8 (m, c, h, w) that a fitted
+    method generated. Raises ValueError for a method that has nothing of the kind, and where too few
     clients hold enough images.
     """
     from models import extractors  # imports much that other cells have no use for
@@ -133,9 +131,7 @@ def _check(source: str, method: Method, samples: Tensor | None, count: int) -> N
 
 def drawn_clients(federation: Federation, count: int, images: int) -> list[Client]:
     """`count` clients drawn from the attack axis among those that hold twice `images`: as many to
-    attack, as many beside.
-
-    Raises ValueError if there are fewer.
+    attack, as many beside. Raises ValueError if there are fewer.
     """
     able = [client for client in federation.clients if client.size >= 2 * images]
     if len(able) < count:

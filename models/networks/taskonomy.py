@@ -23,11 +23,8 @@ POOLED = 4
 
 
 def bottleneck(in_channels: int, channels: int, stride: int = 1) -> Bottleneck:
-    """torchvision's block: 1 x 1, 3 x 3 (with the stride) and 1 x 1 convolutions, each with
-    BatchNorm, and a shortcut around them.
-
-    The shortcut is a 1 x 1 convolution where the channels change, and leaves pixels out where there
-    is a stride.
+    """torchvision's block, with a shortcut of its own: a 1 x 1 convolution where the channels
+    change, which leaves pixels out where there is a stride.
     """
     block = Bottleneck(in_channels, channels, stride)
     layers: list[nn.Module] = []

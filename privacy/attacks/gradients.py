@@ -87,14 +87,11 @@ def reconstruct(
     bounds: tuple[Tensor, Tensor],
     generator: torch.Generator,
 ) -> ReconstructedImages:
-    """Attack what a client shares of `inputs` (n, c, h, w), as `model` takes them, and their
-    `targets` (n,).
-
-    The client computes its message in the precision of `model`; the attacker has weights and
-    message, and computes in float64. DLG finds the labels, iDLG reads them off; for Inverting
-    Gradients they are read off where that can be done, else known, as its authors assume.
-    `bounds` (c, 1, 1) are black and white. Starts are drawn from `generator`. Raises ValueError
-    for what an attack cannot do, FloatingPointError if no start had a finite distance.
+    """Attack what a client shares of `inputs` (n, c, h, w), as `model` takes them, and `targets`
+    (n,). The client computes in the precision of `model`, the attacker in float64. DLG finds the
+    labels, iDLG reads them off; for Inverting Gradients they are read off where that can be done,
+    else known. `bounds` (c, 1, 1) are black and white. Raises ValueError for what an attack cannot
+    do, FloatingPointError if no start had a finite distance.
     """
     threat, attacked = attack.threat, double(model)
     like = next(attacked.parameters())
@@ -118,14 +115,10 @@ def squared_distance(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tenso
 
 
 def leaked_label(message: Message) -> Tensor:
-    """The label (1,) of the one image behind a message of a model that ends in a linear layer.
-
-    By the sign of its bias's gradient. Without a bias, by the sign of its weights' sum per class,
-    as in the released code; this asks that the layer's inputs are none negative, as they are after
-    ReLU and sigmoid.
-
-    Raises ValueError for several images or local steps, another last layer, and where not one class
-    alone has the sign.
+    """The label (1,) of the one image behind a message of a model that ends in a linear layer, by
+    the sign of its bias's gradient; without a bias, of its weights' sum per class, as in the
+    released code, where the layer's inputs are none negative. Raises ValueError for several images
+    or local steps, another last layer, and where not one class alone has the sign.
     """
     threat, last = message.threat, message.shared[-1]
     if threat.batch_size != 1 or threat.local_steps != 1:
@@ -151,10 +144,8 @@ def leaked_label(message: Message) -> Tensor:
 def deep_leakage(
     message: Message, search: Search, labels: Tensor | None = None
 ) -> ReconstructedImages:
-    """Find the images behind a message, and where they are not given their `labels` (n,).
-
-    The model must be twice differentiable. Raises FloatingPointError if no start had a finite
-    distance.
+    """Find the images behind a message, and their labels (n,) where they are not given. The model
+    must be twice differentiable. Raises FloatingPointError if no start had a finite distance.
     """
     shared, threat = message.shared, message.threat
     norm = squared_norm(shared)
@@ -201,16 +192,12 @@ def invert_gradients(
     lr: float = 0.1,
     tv: float = 0.1,
 ) -> ReconstructedImages:
-    """Find the images behind a message, whose classes are `labels` (n,).
-
-    `bounds` are the darkest and brightest pixel in the units that the model takes, numbers or (c,
-    1, 1); images are clamped to them after each step. An iteration is one step and one evaluation.
-    `lr` is the one that the released code's baseline experiments start with. `tv` is the weight of
-    the total variation: 0.1 by the authors' later `breaching`, whereas the released command line
-    starts with 1e-4. Of all starts the one of the least cosine distance is returned, at its last
-    image, as released.
-
-    Raises ValueError for other labels, FloatingPointError if no start had a finite distance.
+    """Find the images behind a message, whose classes are `labels` (n,). Images are clamped to
+    `bounds`, the darkest and brightest pixel, numbers or (c, 1, 1), after each step. `lr` is that
+    of the released code's baseline; `tv`, the weight of the total variation, is that of the
+    authors' later `breaching`. Of all starts that of the least cosine distance is returned, at its
+    last image, as released. Raises ValueError for other labels, FloatingPointError if no start had
+    a finite distance.
     """
     shared, threat, classes = message.shared, message.threat, message.classes
     if labels.shape != (threat.batch_size,) or not ((labels >= 0) & (labels < classes)).all():

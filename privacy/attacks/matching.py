@@ -107,11 +107,9 @@ def descend(
     goal: float = FOUND,
 ) -> ReconstructedImages:
     """One start: L-BFGS moves `variables`, on which `images` and `labels_of()` depend, to lessen
-    `distance_of(images, labels_of())`.
-
-    It ends early where it succeeds, stands still (`PATIENCE`) or is no longer a number; at an
-    infinite distance if none was finite. An iteration is a step of `torch.optim.LBFGS`, which
-    evaluates the distance, times `SCALE`, some 20 times, by a line search (strong Wolfe).
+    `distance_of(images, labels_of())`. It ends early where it succeeds, stands still (`PATIENCE`)
+    or is no longer a number. An iteration is a step of `torch.optim.LBFGS`, which evaluates the
+    distance, times `SCALE`, some 20 times, by a line search (strong Wolfe).
     """
     for variable in variables:
         variable.requires_grad_()

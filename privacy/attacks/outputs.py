@@ -29,10 +29,8 @@ Answer = Callable[[Tensor, Tensor], Sequence[Tensor]]
 def trained_weights(
     model: nn.Module, images: Tensor, labels: Tensor, threat: ThreatModel
 ) -> dict[str, Tensor]:
-    """The weights of `model` by name after the local steps of `threat` on (n, c, h, w) images and
-    their labels.
-
-    Differentiable by both; the model stays as it is.
+    """The weights of `model` by name after the local steps of `threat` on images (n, c, h, w) and
+    their labels; differentiable by both.
     """
     change = share(model, images, labels, replace(threat, shares="update"), create_graph=True)
     return {
@@ -43,9 +41,7 @@ def trained_weights(
 
 def relative_distance(answers: Sequence[Tensor], observed: Sequence[Tensor]) -> Tensor:
     """Mean over the kinds of answers of their squared difference over the squared norm of the
-    observed ones; a scalar.
-
-    Raises ValueError for an observed answer that is zero everywhere.
+    observed ones. Raises ValueError for an observed answer that is zero everywhere.
     """
     parts = []
     for answered, seen in zip(answers, observed, strict=True):
@@ -64,11 +60,8 @@ def match_answers(
     search: Search,
 ) -> ReconstructedImages:
     """Choose a dummy image of shape (c, h, w), and a label, whose answers are the observed ones, by
-    L-BFGS.
-
-    The image comes in the units that the model takes, not clamped; its distance is
-    `relative_distance`. The dtype and device are those of `observed`. Raises FloatingPointError if
-    no start had a finite distance.
+    `relative_distance` and L-BFGS. The image is not clamped. Raises FloatingPointError if no start
+    had a finite distance.
     """
 
     def start() -> ReconstructedImages:

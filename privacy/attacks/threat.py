@@ -26,10 +26,8 @@ BatchNorm = Literal["train", "eval"]
 
 @dataclass(frozen=True)
 class ThreatModel:
-    """What the attacker knows of how a client made what it shares. Labels are no part of it; each
-    attack says what it takes.
-
-    Raises ValueError for settings that contradict each other.
+    """What the attacker knows of how a client made what it shares; of labels each attack says what
+    it takes. Raises ValueError for settings that contradict each other.
     """
 
     shares: Shares = "gradient"
@@ -79,16 +77,11 @@ def share(
     create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
     """What a client sends that holds `images` (n, c, h, w), n being the threat model's batch size:
-    a tensor per parameter, in their order.
-
-    `labels` are classes (n,) or probabilities (n, classes). A gradient is that of the mean cross
-    entropy; an update is the weights after SGD minus those before, summed up step by step, so that
-    one step is exactly minus the learning rate times the gradient. Batch normalisation's buffers
-    are not shared. With `create_graph` the result can be differentiated by images and labels. The
-    model's weights, buffers and mode stay as they are, whether or not its weights require
-    gradients.
-
-    Raises ValueError for another number of images or labels.
+    a tensor per parameter, in their order. `labels` are classes (n,) or probabilities (n, classes).
+    A gradient is that of the mean cross entropy; an update is the weights after SGD minus those
+    before. Batch normalisation's buffers are not shared. With `create_graph` the result can be
+    differentiated by images and labels. The model stays as it is. Raises ValueError for another
+    number of images or labels.
     """
     if len(images) != threat.batch_size or len(labels) != threat.batch_size:
         raise ValueError(

@@ -130,11 +130,9 @@ def _critic_step(
     generated: Tensor,
     dummy: Tensor,
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """D_k after its step on x and a batch of the dummy image, and E[D_k(x')] before it;
-    differentiable by the dummy.
-
-    Adam's first step follows the gradient's sign, which has no derivative; here each weight moves
-    by lr g / (|g| + r), r being the root mean square of g over its tensor.
+    """D_k after its step on x and a batch of the dummy image, and E[D_k(x')] before it. Adam's
+    first step follows the gradient's sign, which has no derivative; here each weight moves by lr g
+    / (|g| + r), r being the root mean square of g over its tensor.
     """
     private_scores = _critic(critic, weights, dummy.expand(len(generated), *dummy.shape[1:]))
     loss = discriminator_loss(
