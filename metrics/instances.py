@@ -76,16 +76,13 @@ def aji(pred: Labels, truth: Labels, reuse: bool = False) -> float:
     """Aggregated Jaccard Index, in [0, 1], of predicted and true label maps (h, w): pixels that
     objects share with theirs, over the pixels of both and of predictions that are nobody's.
 
-    Without `reuse`, FedIOD's Eq. 12: pairs of a true and a predicted object that overlap are sorted
-    by Jaccard index, the highest first (of equal ones the lower true number, then the lower
-    predicted), and each is taken whose two objects are both still free. NaN if there is no object
-    in either, 0 if there is none in one.
+    Without `reuse`, FedIOD's Eq. 12: pairs that overlap are sorted by Jaccard index, of equal ones
+    by the true and then the predicted number. Each is taken whose two objects are both still free.
+    NaN if there is no object in either map, 0 if there is none in one.
 
     With `reuse` what the authors' released code does: every true object gets the prediction of the
-    highest Jaccard index, whose pixels count once for each; one that overlaps none gets the
-    prediction of the lowest number, which is nobody's no longer. 0 if there is no object in either.
-
-    Raises ValueError for maps of other shapes and types.
+    highest Jaccard index, whose pixels count once for each. One that overlaps none gets the
+    prediction of the lowest number. 0 if there is no object. Raises ValueError for other maps.
     """
     pairs = _Pairs.of(pred, truth)
     if not reuse:
@@ -103,11 +100,10 @@ def aji(pred: Labels, truth: Labels, reuse: bool = False) -> float:
 
 
 def object_dice(pred: Labels, truth: Labels) -> float:
-    """Object Dice, in [0, 1], of label maps (h, w): the Dice of every true object and the
-    prediction of the highest Jaccard index (J of FedIOD's text), weighted by the object's pixels,
-    and the same the other way about, in the mean of both (GlaS, Sirinukunwattana et al. 2017, but
-    matched by pixels in common). One that nothing overlaps has Dice 0. NaN if there is no object in
-    either map, 0 if there is none in one. Raises ValueError for maps of other shapes and types.
+    """Object Dice, in [0, 1], of label maps (h, w), the mean of both ways (GlaS, Sirinukunwattana
+    et al. 2017). One way is the Dice of every true object, weighted by its pixels, and the
+    prediction of the highest Jaccard index (J of FedIOD's text); without any it is 0. NaN if there
+    is no object in either map, 0 if there is none in one. Raises ValueError for other maps.
     """
     pairs = _Pairs.of(pred, truth)
     scores = pairs.jaccard

@@ -117,14 +117,11 @@ def hd95(predicted: Tensor, truth: Tensor, reading: Reading = "paper") -> Tensor
     """95 % Hausdorff distance in pixels, float64 (n,), of the contours of boolean masks (n,
     *sides), images or volumes.
 
-    - `paper`: the larger of the two directed 95 % quantiles, FedIOD's Eq. 13 with the quantile in
-      place of the supremum, by MONAI, in single precision: contours are what a cross erodes, at the
-      edge of the image too. With both masks empty it is NaN. With one it is a miss or a false
-      alarm, and costs the `diagonal` of the image, as the BraTS challenges have it.
+    - `paper`: the larger of the two directed 95 % quantiles (FedIOD's Eq. 13), by MONAI, in single
+      precision: contours are what a cross erodes, at the edge of the image too. With both masks
+      empty it is NaN; with one it costs the `diagonal` of the image, as the BraTS challenges do.
     - `released`: NumPy's 95th percentile of the distances of both directions, pooled, between
-      contours to which the edge of the image does not belong. NaN where a contour is empty: the
-      released code leaves out what has no prediction, and raises where only the truth is empty or
-      a mask fills the image.
+      contours to which the edge of the image does not belong. NaN where a contour is empty.
 
     Raises ValueError for other shapes and types.
     """
@@ -138,7 +135,13 @@ def hd95(predicted: Tensor, truth: Tensor, reading: Reading = "paper") -> Tensor
     values = torch.full((len(truth),), diagonal(truth.shape[1:]), dtype=torch.float64)
     values[~filled[0] & ~filled[1]] = math.nan
     if both.any():
-        values[both] = _monai_hd95(predicted[both], truth[both])
+        with warnings.catch_warnings():  # it calls what it has deprecated itself
+            warnings.simplefilter("ignore", FutureWarning)
+            from monai.metrics import compute_hausdorff_distance  # takes seconds to import
+
+            pair = predicted[both][:, None], truth[both][:, None]
+            found = compute_hausdorff_distance(*pair, True, percentile=PERCENTILE)
+        values[both] = found[:, 0].double()
     return values
 
 
@@ -165,17 +168,6 @@ def _pooled(predicted: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
         return math.nan
     distances = np.concatenate([cKDTree(b).query(a)[0], cKDTree(a).query(b)[0]])
     return float(np.percentile(distances, PERCENTILE))
-
-
-def _monai_hd95(predicted: Tensor, truth: Tensor) -> Tensor:
-    with warnings.catch_warnings():  # it calls what it has deprecated itself
-        warnings.simplefilter("ignore", FutureWarning)
-        from monai.metrics import compute_hausdorff_distance  # takes seconds to import
-
-        values = compute_hausdorff_distance(
-            predicted[:, None], truth[:, None], include_background=True, percentile=PERCENTILE
-        )
-    return values[:, 0].double()
 
 
 def _check(predicted: Tensor, truth: Tensor) -> None:

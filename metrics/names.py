@@ -31,17 +31,9 @@ MEMORY = "peak-megabytes"
 """Weights, gradients, optimiser's moments and activations of the largest training step, by plan."""
 CLIENT_SECONDS, SERVER_SECONDS = "client-seconds", "server-seconds"
 """Wall time of a fit, of all clients one after another and of the server."""
-LEAKED: Mapping[str, str] = {
-    "psnr": "leaked-psnr",
-    "ssim": "leaked-ssim",
-    "fid": "leaked-distance",
-}
+LEAKED = {"psnr": "leaked-psnr", "ssim": "leaked-ssim", "fid": "leaked-distance"}
 """By metric, how near an attack comes to private images by what a method sends."""
-FLOOR: Mapping[str, str] = {
-    "psnr": "floor-psnr",
-    "ssim": "floor-ssim",
-    "fid": "floor-distance",
-}
+FLOOR = {"psnr": "floor-psnr", "ssim": "floor-ssim", "fid": "floor-distance"}
 """By metric, how near the nearest public image is to a private one, without any attack."""
 AT_COST = re.compile(
     r"(?P<of>.+)-at-(epsilon-(?P<epsilon>[\d.]+)|(?P<limit>[\d.]+)-(?P<unit>mb|s))"
@@ -51,8 +43,6 @@ UNITS: Mapping[str, str] = {"mb": "MB", "s": "s"}
 """Of what it cost, as printed."""
 TEXTS = frozenset({"classes", PROPERTY})
 """Metrics whose values are texts."""
-
-
 COSTS = frozenset(
     {BANDWIDTH, MEGABYTES_UP, MEGABYTES_DOWN, CLIENT_FLOPS, SERVER_FLOPS, MEMORY}
     | {CLIENT_SECONDS, SERVER_SECONDS}

@@ -1,12 +1,9 @@
 """Metrics that are fed batch by batch: what they keep is a few numbers per sample, not the outputs.
 
-A sample of which any score is not a number is a miss: no class is right there, no mask overlaps.
-What is undefined even so is left out of a mean, and beside it stands of how many values it is
-(`counts`).
-
-`groups` (n,) says to which patient, volume or slide each sample belongs; with it there is a second
-value, `NAME-by-group`, the mean over groups of what the metric is within each. torchmetrics has the
-accuracy and the confusion too, but in single precision and of all samples together.
+A sample of which any score is not a number is a miss. What is undefined even so is left out of a
+mean, and beside it stands of how many values it is (`counts`). `groups` (n,) says to which patient,
+volume or slide each sample belongs. With it there is a second value, `NAME-by-group`, the mean over
+groups of what the metric is within each.
 """
 
 from __future__ import annotations

@@ -67,19 +67,17 @@ class BinaryOverlap(RunningMetrics):
 
 class NucleiOverlap(RunningMetrics):
     """Dice, object Dice, AJI and HD95 of objects in images, means over images, of logits (n, 3, h,
-    w) of background, inside and boundary and targets that are label maps (n, h, w), 0 for
-    background. Objects are recovered by `metrics.instances.instances_of`, with `minimum` and
-    `radius`; the Dice is that of the pixels in any object. By group each is the mean over groups of
-    the mean over a group's images.
+    w) as of `metrics.instances.ternary` and label maps (n, h, w), 0 for background. Objects are
+    recovered by `instances_of`, with `minimum` and `radius`; the Dice is that of their pixels. By
+    group each is the mean over groups of the mean over a group's images.
 
     - `reading`: by `released` AJI may take one prediction for several nuclei, and true objects in
-      pieces are several (`metrics.instances`). That code has no object Dice and no HD95 of nuclei.
-    - `distance`: HD95 of `objects`, weighted by their size, or of the `mask` of all pixels in any
-      object: FedIOD's text counts it among the metrics of semantic segmentation.
+      pieces are several.
+    - `distance`: HD95 of `objects`, weighted by their size, or of the `mask` of all their pixels.
 
     An image without objects in truth and prediction is left out, but for the AJI of `released`,
-    which is 0 without a prediction. With objects in one of them alone Dice, object Dice and AJI are
-    0, and HD95 is the diagonal of the image; of the `mask`, `released` leaves it out.
+    which is 0. With objects in one of them alone Dice, object Dice and AJI are 0, and HD95 is the
+    diagonal of the image; of the `mask`, `released` leaves it out.
     """
 
     def __init__(

@@ -14,14 +14,11 @@ JUMP = 2.0
 
 def has_settled(metric: str, history: Sequence[float], within: float = 0.5) -> bool | None:
     """Whether the mean over the last tenth of a run's epochs (rounds), at least one, lies within
-    `within` points of the mean over the tenth before, and no single value of the last tenth is
-    better than that mean by more than two points.
-
-    `history` has a value for every epoch, or for some that are evenly spread, a share as a
-    fraction; a point is a hundredth of what counts as 1 (`metrics.names.Metric.scale`): a
-    percentage point, half a dB. None where nothing can be said: for fewer than two values, a value
-    that is not finite, a metric without a scale.
-    Raises ValueError unless `within` is above 0.
+    `within` points of the mean over the tenth before. And no single value of the last tenth is
+    better than that by more than two points. `history` has values that are evenly spread, a share
+    as a fraction. A point is a hundredth of what counts as 1 (`metrics.names.Metric.scale`). None
+    for fewer than two values, one that is not finite, and a metric without a scale. Raises
+    ValueError unless `within` is above 0.
     """
     if not within > 0:
         raise ValueError(f"a run has settled within a tolerance above 0 points, not {within}")

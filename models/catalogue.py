@@ -61,20 +61,14 @@ def entry(name: str) -> NetworkEntry:
 
 def network_for(name: str, *, dense: bool, dims: int = 2) -> str:
     """The network that learns a task: `name`, or its form with `+dense` if a dense task asks for
-    maps and it makes scores.
-
-    `dims` are the sides of an input: 2 of images, 3 of volumes. Raises ModelError for a network
-    that makes or takes something else.
+    maps and it makes scores. `dims` are the sides of an input. Raises ModelError for a network that
+    makes or takes something else.
     """
     declared = entry(name)
     needed = "maps" if dense else "scores"
     base = name.removesuffix(DENSE)
-    fitting = [
-        other
-        for other, candidate in sorted(networks().items())
-        if candidate.dims == dims
-        and (candidate.makes == needed or (dense and candidate.makes == "scores"))
-    ]
+    makes = {needed, "scores"}
+    fitting = sorted(n for n, of in networks().items() if of.dims == dims and of.makes in makes)
     alike = [other for other in fitting if other.startswith(base)]
     instead = f"use {', '.join(alike or fitting)}"
     if declared.dims != dims:
@@ -108,11 +102,9 @@ def _sides(name: str, declared: NetworkEntry, image_size: int | Sequence[int]) -
 
 
 def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[int]) -> nn.Module:
-    """A new network with the framework's random initialisation.
-
-    `outputs` are scores, or channels of the maps or images that it makes; `image_size` one number
-    of pixels for equal sides, or (h, w), or (d, h, w). Its `built_as` says what it is: name,
-    channels, outputs and sides. Raises ModelError, with near names if the network is unknown.
+    """A new network with the framework's random initialisation. `outputs` are scores, or channels
+    of maps or images; `image_size` is one number of pixels, or (h, w), or (d, h, w). Its `built_as`
+    says name, channels, outputs and sides. Raises ModelError if the network is unknown.
     """
     declared = entry(name)
     sides = _sides(name, declared, image_size)
@@ -153,10 +145,9 @@ def find_head(model: nn.Module) -> tuple[str, nn.Linear]:
 
 
 def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
-    """Put a new last layer with `num_outputs` outputs on `model`, in place; returns it.
-
-    Its weights are drawn from the CPU's generator, as those of whole networks, wherever `model` is.
-    Raises ModelError for a network that makes neither scores nor, by `+dense`, maps.
+    """Put a new last layer with `num_outputs` outputs on `model`, in place; returns it. Its weights
+    are drawn from the CPU's generator. Raises ModelError for a network with neither scores nor
+    `+dense`.
     """
     if hasattr(model, "built_as"):
         name, channels, _, sides = model.built_as  # type: ignore[misc]

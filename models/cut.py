@@ -110,11 +110,9 @@ def decoder_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 class FixedEncoder(nn.Module):
-    """`model`, of which only the decoder trains: FedSA's task adaptation (end of section 3.2).
-
-    The encoder computes without gradients and stays in evaluation mode, so that neither its weights
-    nor the statistics of its BatchNorms move; `parameters()` are the decoder's. `model` itself is
-    trained, not a copy.
+    """`model`, of which only the decoder trains: FedSA's task adaptation (end of section 3.2). The
+    encoder computes without gradients and in evaluation mode; `parameters()` are the decoder's.
+    `model` itself is trained, not a copy.
     """
 
     def __init__(self, model: nn.Module):
@@ -145,11 +143,9 @@ class FixedEncoder(nn.Module):
 
 
 class Translator(nn.Module):
-    """A student's map (n, from_channels, h, w) to one with a teacher's channels, (n, to_channels,
-    h, w).
-
-    Three convolutions with 1 x 1 kernels (FedSA, section 3.2); the channels between them, no bias,
-    and BatchNorm and LeakyReLU(0.1) after each are the released code's.
+    """A student's map (n, from_channels, h, w) to (n, to_channels, h, w): three convolutions with 1
+    x 1 kernels (FedSA, section 3.2). Channels between them, no bias, and BatchNorm and
+    LeakyReLU(0.1) after each are the released code's.
     """
 
     def __init__(self, from_channels: int, to_channels: int):
@@ -168,9 +164,8 @@ class Translator(nn.Module):
 
 
 def pooled(features: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
-    """A map (n, c, h, w) average-pooled to `side`; one that has it already is returned as it is.
-
-    FedSA does not say how maps of different sides are compared; here at the smaller of the two.
+    """A map (n, c, h, w) average-pooled to `side`, here the smaller of two maps': FedSA does not
+    say.
     """
     height, width = features.shape[2:]
     if (height, width) == side:
@@ -192,10 +187,8 @@ class Encoder(nn.Module):
 
 
 def load_encoder(model: nn.Module, other: nn.Module) -> None:
-    """Give `model` the encoder of `other`, weights and buffers; their decoders may differ, as for
-    classes and for pixels.
-
-    Raises ValueError if the encoders are of different networks.
+    """Give `model` the encoder of `other`, weights and buffers; their decoders may differ. Raises
+    ValueError if the encoders are of different networks.
     """
 
     def encoder_state(inside: nn.Module) -> dict[str, torch.Tensor]:

@@ -27,12 +27,10 @@ def enlargements(start: Sides, end: Sides) -> list[Sides]:
 
 
 class Dense(Halved):
-    """Images (n, in_channels, h, w) to maps (n, num_outputs, h, w), with (h, w) the `sides`.
-
-    `network`, as built for images of these sides, is the encoder; what it has for a decoder is
-    taken away. In its place come a 1 x 1 convolution, BatchNorm and ReLU, then as often as the map
-    is smaller than the image: enlarge by two (bilinear), 3 x 3 convolution, BatchNorm, ReLU; last a
-    1 x 1 convolution.
+    """Images (n, in_channels, h, w) to maps (n, num_outputs, h, w), with (h, w) the `sides`. The
+    encoder is `network`, without its decoder. Then come a 1 x 1 convolution, BatchNorm and ReLU. As
+    often as the map is smaller than the image follow: enlarge by two (bilinear), 3 x 3 convolution,
+    BatchNorm, ReLU. Last a 1 x 1 convolution.
     """
 
     head: nn.Conv2d

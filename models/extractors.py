@@ -74,19 +74,13 @@ class Extractor:
 
     def features(self, images: Tensor) -> Tensor:
         """Activations (n, feature_dim) before the last layer, averaged over space, of images (n, 3,
-        h, w) in [0, 1].
-
-        Raises ValueError for other images. Like `probabilities`, runs in batches, without
-        gradients, in single precision, and answers on the extractor's device; on `meta`, with
-        shapes alone.
+        h, w) in [0, 1], in batches and single precision, on the extractor's device. On `meta` there
+        are shapes alone. Raises ValueError for other images.
         """
         return self._batched(images, self.body, self.feature_dim)
 
     def probabilities(self, images: Tensor) -> Tensor:
-        """Probabilities (n, classes) of the ImageNet classes for images (n, 3, h, w) in [0, 1].
-
-        Raises ValueError for other images.
-        """
+        """Probabilities (n, classes) of the ImageNet classes; else as `features`."""
 
         def judged(batch: Tensor) -> Tensor:
             return self.head(self.body(batch)).softmax(dim=1)
@@ -132,10 +126,8 @@ class Recipe:
     """What to do about a damaged file, beyond what `WeightFile.read` says."""
 
     def network(self, path: Path | None) -> nn.Module:
-        """The network with the weights of that file; without a file, on `meta`, so that nothing is
-        initialised and no random stream of the caller's moves on.
-
-        Raises DataError for a file that is absent, damaged or of another network.
+        """The network with the weights of that file; without one on `meta`, so that no random
+        stream moves on. Raises DataError for a file that is absent, damaged or of another network.
         """
         with torch.device("meta"):
             network = self.build()
@@ -155,10 +147,8 @@ class Recipe:
 
 
 def lite0_path() -> Path:
-    """EfficientNet-Lite0's weight file, as its package installed it; found by metadata, so that
-    none of its code runs.
-
-    Raises DataError if the package is not installed.
+    """EfficientNet-Lite0's weight file, found by its package's metadata, so that none of its code
+    runs. Raises DataError if the package is not installed.
     """
     try:
         package = importlib.metadata.distribution(LITE0_PACKAGE)
@@ -208,11 +198,8 @@ RECIPES = {
 
 
 def load(name: str, device: str | torch.device) -> Extractor:
-    """The extractor `name` on `device`; the same one at every call. On `meta` no weights are read
-    or needed.
-
-    Raises ValueError with near names if it is unknown; DataError, saying how to get the file, if
-    its weights are absent, damaged or not its own.
+    """The extractor `name` on `device`; the same one at every call. On `meta` no weights are read.
+    Raises ValueError if it is unknown, DataError if its weights are absent, damaged or not its own.
     """
     if name not in RECIPES:
         raise ValueError(f"unknown extractor {name!r}; {near(name, RECIPES)}")

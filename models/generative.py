@@ -11,14 +11,11 @@ from models.entry import monai_networks
 
 
 class Generator(nn.Module):
-    """Latent vectors (n, latent) to images (n, channels, image_size, image_size) in [0, 1].
-
-    A linear layer to a map of a quarter of the size, then twice: enlarge by two, 3 x 3 convolution,
-    BatchNorm, LeakyReLU; a last convolution and a sigmoid. With the defaults it has 2,026,051
-    parameters. `upsampling` are the modes of the two enlargements: nearest for both in MosaicKD,
-    nearest and bilinear in FedIOD's released code.
-
-    Raises ValueError unless `image_size` is a multiple of four.
+    """Latent vectors (n, latent) to images (n, channels, image_size, image_size) in [0, 1]. A
+    linear layer to a map of a quarter of the size, then twice: enlarge by two, 3 x 3 convolution,
+    BatchNorm, LeakyReLU; a last convolution and a sigmoid. `upsampling` are the modes of the two:
+    nearest in MosaicKD, nearest and bilinear in FedIOD's released code. Raises ValueError unless
+    `image_size` is a multiple of four.
     """
 
     def __init__(
@@ -75,12 +72,10 @@ class PatchDiscriminator(nn.Module):
 
 
 class PairDiscriminator(nn.Module):
-    """The patch discriminator of pix2pix (Isola et al. 2017), as MONAI has it: images (n, channels,
-    h, w) beside their condition maps (n, conditions, h, w), joined along the channels, to one logit
-    per patch, (n, h', w').
-
-    With three `layers` a patch has 70 x 70 pixels, and h' is h / 8 - 2; with two 34 x 34, with one
-    16 x 16. Raises ValueError where the sides, in pixels, leave no patch of so many layers.
+    """The patch discriminator of pix2pix (Isola et al. 2017), by MONAI: images (n, channels, h, w)
+    joined by condition maps (n, conditions, h, w) to one logit per patch, (n, h', w'). With three
+    `layers` a patch has 70 x 70 pixels, with two 34 x 34, with one 16 x 16. Raises ValueError where
+    the sides leave no patch.
     """
 
     def __init__(

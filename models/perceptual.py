@@ -96,10 +96,9 @@ NETWORKS: dict[str, Callable[[], FeatureNetwork]] = {
 
 
 def feature_network(name: str, channels: int) -> FeatureNetwork:
-    """The feature network `name` for images of `channels`, frozen, in evaluation mode; random
-    weights are drawn from torch's generator. On `meta` no file is read. Raises ValueError if it is
-    unknown, and for other channels than one or three; DataError if its weights are absent or
-    damaged.
+    """The feature network `name` for images of `channels`, frozen; random weights are torch's. On
+    `meta` no file is read. Raises ValueError for an unknown name and other channels than one or
+    three, DataError if weights are absent or damaged.
     """
     if name not in NETWORKS:
         raise ValueError(f"unknown feature network {name!r}; {near(name, NETWORKS)}")

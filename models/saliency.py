@@ -53,13 +53,10 @@ def class_attention(
     model: nn.Module, features: torch.Tensor, *, create_graph: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The decoder's outputs (n, C) for a map (n, c, h, w), and every class's attention (n, C, h,
-    w), each at most 1.
-
-    FedAD's Eq. 10 and 11 (Grad-CAM): channels weighted by the mean gradient of the class's score,
-    rectified, and divided by the map's own maximum; a map without positive evidence is 0
-    everywhere. The maps' gradient flows through the features, and with `create_graph` through the
-    channels' weights too; where gradients are off neither outputs nor maps have any. The model's
-    mode is the caller's. Raises ValueError for outputs that are not scores of whole images.
+    w), each at most 1. FedAD's Eq. 10 and 11 (Grad-CAM): channels weighted by the mean gradient of
+    the class's score, rectified, divided by the map's own maximum. The maps' gradient flows through
+    the features, and with `create_graph` through the channels' weights. Where gradients are off
+    there is none. Raises ValueError for outputs that are not scores of whole images.
     """
     if features.is_meta:  # a plan: shapes alone, and the last layers' gradients hardly count
         outputs = decode(model, features)

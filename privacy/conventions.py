@@ -1,14 +1,10 @@
-"""One mechanism, many epsilons: what the subsampled Gaussian costs under each convention that the
-papers' code uses.
+"""One mechanism, many epsilons: what the subsampled Gaussian costs under each convention of the
+papers' code.
 
 Each step takes a share `sample_rate` of the records and adds noise of `noise_multiplier` times the
-sensitivity. What differs is what a neighbour is, how the share is drawn, which bound is used, and
-how a Rényi curve becomes an epsilon. Of a sum clipped to C the sensitivity is C where a record is
-added or removed, and 2C where one is replaced. The suite reports by `privacy.accounting`'s.
-
-The general bound is that of autodp 0.2.3.1, the library of FedIOD's release, the tight one that of
-dp-accounting 0.6.0. Not reproduced: autodp's own form of the tight bound, which none of the papers'
-code calls.
+sensitivity. Neighbours, sampling, bound and conversion differ. Of a sum clipped to C the
+sensitivity is C where a record is added or removed, and 2C where one is replaced. The general bound
+is autodp 0.2.3.1's, which FedIOD's release uses, the tight one dp-accounting 0.6.0's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Gradients made private on their way out: each sample's is clipped, and noise is added.
 
-As in GS-WGAN (Chen, Orekondy and Fritz, "GS-WGAN: A Gradient-Sanitized Approach for Learning
-Differentially Private Generators", 2020): the generator learns only through what the discriminator,
-which has seen the private records, sends back for each generated image. That is what is sanitised,
-so everything trained from it is private at the same price.
+As in GS-WGAN (Chen, Orekondy and Fritz 2020, "GS-WGAN: A Gradient-Sanitized Approach for Learning
+Differentially Private Generators"): the generator learns only through what the discriminator, which
+has seen the private records, sends back for each generated image.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol
 from torch import Tensor
 
 from benchmarks.attacks import targets
-from benchmarks.attacks.outcome import Outcome, described
+from benchmarks.attacks.outcome import Outcome
 from benchmarks.attacks.reconstruction import to_units
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
@@ -205,7 +205,7 @@ class Inquiry:
         """How the numbers were made, for the JSON."""
         return {
             **asdict(self),
-            "data": described(self.data),
+            "data": {**asdict(self.data), "label": self.data.label},
             "config": self.config(),
             "nearer_than_the_mean_image": sum(line["nearer"] == "yes" for line in lines),
             "packages": source_libraries(__name__),

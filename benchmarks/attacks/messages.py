@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.attacks.outcome import Outcome, described
+from benchmarks.attacks.outcome import Outcome
 from benchmarks.attacks.reconstruction import Attacked, reconstructions
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
@@ -160,7 +160,7 @@ class Case:
     def about(self, lines: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         """How the numbers were made, for the JSON."""
         return {
-            "data": described(self.data),
+            "data": {**asdict(self.data), "label": self.data.label},
             "network": self.network,
             "weights": "initial",
             "attack": asdict(self.attack),

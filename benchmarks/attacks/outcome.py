@@ -5,13 +5,12 @@ made, and a picture.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from datasets.catalogue import ResolvedData
 from reports.drawing.pictures import image_rows
 from results.files import canonical_json, write_atomic
 from results.store import write_csv
@@ -25,11 +24,6 @@ class Outcome:
     """Of the CSV, one for each image."""
     pictures: Mapping[str, np.ndarray]
     """By what they are, images (n, c, h, w) in [0, 1], one for each line."""
-
-
-def described(data: ResolvedData) -> dict[str, Any]:
-    """The data of an attack, for its JSON."""
-    return {**asdict(data), "label": data.label}
 
 
 def write_files(

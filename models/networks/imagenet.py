@@ -3,16 +3,13 @@ weights of some when the user has them.
 
 Images below 64 pixels:
 
-- ResNets and DenseNets: the 7 x 7 stem convolution keeps its shape, so that ImageNet weights load
-  unchanged, but runs with stride 1, and the max-pooling after it is dropped. Without it a 32-pixel
-  image would reach the first stage at 8 x 8. Grey images: timm sums the stem's weights over input
-  channels, which equals feeding the same image to all three.
+- ResNets and DenseNets: the stem runs with stride 1, and the max-pooling after it is dropped. The 7
+  x 7 convolution keeps its shape, so that ImageNet weights load unchanged.
 - MobileNetV2 (Sandler et al. 2018): the stem and the first stage with a stride run with stride 1,
-  so that 32 pixels leave a map of 4 x 4 and not of 1 x 1; weights keep their shapes.
+  so that 32 pixels leave a map of 4 x 4.
 - VGG with BatchNorm (Simonyan and Zisserman 2015): max-poolings that would leave less than 2 x 2
-  pixels are left out (of 32 pixels that is the last of five, of 16 the last two), and one linear
-  layer after global average pooling replaces the two of 4096 channels, which were made for a map
-  of 7 x 7.
+  pixels are left out. One linear layer after global average pooling replaces the two of 4096
+  channels.
 """
 
 from __future__ import annotations
@@ -105,9 +102,8 @@ def small_densenet(in_channels: int, num_classes: int, blocks: tuple[int, ...]) 
 
 
 class DepthwiseConv2d(nn.Conv2d):
-    """A convolution of every channel by itself, in float32 on a CPU, under autocast too: there its
-    gradient in bfloat16 takes so long that the slim MobileNetV2 trained half as fast under autocast
-    as without.
+    """A convolution of every channel by itself, in float32 on a CPU, under autocast too: its
+    gradient in bfloat16 takes long there.
     """
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
@@ -134,9 +130,7 @@ def mobilenetv2(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
 
 def mobilenetv2_slim(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
     """A quarter of MobileNetV2's channels, half of its blocks in every stage (rounded up), and 128
-    channels at the end, where the published width multipliers below 1 keep 1280.
-
-    102,186 parameters for ten classes.
+    channels at the end: 102,186 parameters for ten classes.
     """
     from timm.models._efficientnet_builder import decode_arch_def, round_channels
     from timm.models.efficientnet import EfficientNet

@@ -19,9 +19,8 @@ from models.entry import NetworkEntry
 
 
 def reflected(maps: torch.Tensor, border: int) -> torch.Tensor:
-    """Maps (n, c, h, w) with `border` reflected pixels on every side, as
-    `torch.nn.functional.pad(mode="reflect")` gives them; the gradient of that is not the same in
-    every run on CUDA.
+    """Maps (n, c, h, w) with `border` reflected pixels on every side, as `F.pad` gives them, whose
+    gradient CUDA does not repeat.
     """
     for side in (2, 3):
         size = maps.shape[side]
@@ -79,12 +78,9 @@ class ResidualBlock(nn.Module):
 
 
 class ResNetGenerator(Halved):
-    """Images (n, in_channels, h, w) to images (n, outputs, h, w) in [-1, 1]; h and w are multiples
-    of 4.
-
-    The encoder, to a map (n, 4 * width, h / 4, w / 4): a 7 x 7 convolution to `width` channels, two
-    3 x 3 ones with stride 2 and twice the channels, `blocks` residual blocks. The decoder: two
-    transposed convolutions with stride 2, a 7 x 7 convolution and tanh.
+    """Images (n, in_channels, h, w) to images (n, outputs, h, w) in [-1, 1]. The encoder, to a map
+    (n, 4 * width, h / 4, w / 4): a 7 x 7 convolution, two 3 x 3 ones with stride 2, `blocks`
+    residual blocks. The decoder: two transposed convolutions with stride 2, a 7 x 7 one and tanh.
     """
 
     def __init__(

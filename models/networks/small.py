@@ -30,11 +30,8 @@ CONVOLUTIONAL = 6
 
 
 class CNN(Halved):
-    """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers. Input sides must be at
-    least 4.
-
-    Images (n, in_channels, h, w) to a map (n, 2 * width, h // 4, w // 4), and to scores (n,
-    num_classes).
+    """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers: images (n,
+    in_channels, h, w) to a map (n, 2 * width, h // 4, w // 4), and to scores.
     """
 
     features: nn.Sequential
@@ -68,11 +65,8 @@ LENET_CHANNELS = 12
 
 
 class SigmoidLeNet(Halved):
-    """Three 5 x 5 convolutions of 12 channels with strides 2, 2, 1, each followed by a sigmoid, and
-    a linear head.
-
-    Images (n, in_channels, h, w) to a map (n, 12, h / 4, w / 4), and to scores (n, num_classes). A
-    side of 32 pixels gives the head 12 * 8 * 8 = 768 inputs.
+    """Three 5 x 5 convolutions of 12 channels with strides 2, 2, 1 and sigmoids, and a linear head:
+    images (n, in_channels, h, w) to a map (n, 12, h / 4, w / 4), and to scores.
     """
 
     def __init__(self, in_channels: int, num_classes: int, sides: Sides):
@@ -125,11 +119,8 @@ class BasicBlock(nn.Module):
 
 
 class MeanOfQuarters(nn.Module):
-    """Maps (n, c, h, w) to the means of their quarters, (n, c, 2, 2); those of an odd side share
-    its middle.
-
-    These are the values of AdaptiveAvgPool2d(2), whose gradient CUDA sums in another order in every
-    run. Sides from 2.
+    """Maps (n, c, h, w) to the means of their quarters, (n, c, 2, 2), as AdaptiveAvgPool2d(2),
+    whose gradient CUDA does not repeat.
     """
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
@@ -139,10 +130,7 @@ class MeanOfQuarters(nn.Module):
 
 class ResNet(Halved):
     """A 3 x 3 stem, one block per entry of `channels` with strides 1, 2, 2, ..., pooling to
-    `pooled` x `pooled`, a linear head.
-
-    Images (n, in_channels, s, s) to a map (n, channels[-1], h, h), halved len(channels) - 1 times,
-    and to scores (n, num_classes).
+    `pooled` x `pooled`, a linear head. The map has `channels[-1]` channels.
     """
 
     def __init__(

@@ -31,10 +31,9 @@ Layer = Callable[[int, int], nn.Module]
 
 
 class NonLocal(nn.Module):
-    """FedAD's residual non-local block, for maps F (n, j, h, w): with F as a matrix (j, hw), the
-    similarity of any two positions S = F^T F, the attention A of Eq. 14, its softmax over the first
-    of the two, and F + (A F^T)^T (Eq. 15). As written it has no parameters (Wang et al. 2018 have
-    projections).
+    """FedAD's residual non-local block, for maps F (n, j, h, w), as a matrix (j, hw): the attention
+    A (Eq. 14) is the softmax of F^T F over its first position, and F + (A F^T)^T (Eq. 15) the
+    output. As written it has no parameters.
     """
 
     def attention(self, maps: torch.Tensor) -> torch.Tensor:
@@ -96,8 +95,7 @@ class UNet(nn.Module):
 
 class RescaledUNet(UNet):
     """A U-Net that sees each image with mean 0 and deviation 1, cut off at `LARGEST`, and whose
-    output is scaled back, as FL-MRCM's code does around its network (Guo et al. 2021): without it
-    InstanceNorm would hide how bright an image is. As many outputs as channels.
+    output is scaled back, as FL-MRCM's code does (Guo et al. 2021). As many outputs as channels.
     """
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

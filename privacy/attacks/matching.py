@@ -14,13 +14,11 @@ from torch import Tensor, nn
 from privacy.attacks.threat import ThreatModel
 
 FOUND = 1e-8
-"""A start has succeeded at this squared distance over the squared norm of what was shared. Measured
-PSNR there, of DLG on `lenet-sigmoid` at its initial weights in float64: 55 to 62 dB for ten MNIST
-digits, 38 to 51 dB for ten CIFAR-10 images."""
+"""A start has succeeded at this squared distance over the squared norm of what was shared: with DLG
+on `lenet-sigmoid` 55 to 62 dB for ten MNIST digits, 38 to 51 dB for ten CIFAR-10 images."""
 
 SCALE = 1e3
-"""L-BFGS sees the relative distance times this: about the released code's distance for the DLG
-paper's network and weights (squared norms of 85 to 1,130 for ten CIFAR-10 images). Curvatures below
+"""L-BFGS sees the relative distance times this, about the released code's distance. Curvatures below
 an absolute 1e-10 it throws away, so a smaller scale loses the last digits."""
 
 PATIENCE = 25
@@ -113,9 +111,8 @@ def descend(
     """
     for variable in variables:
         variable.requires_grad_()
-    # Tolerances are not the released ones, torch's: a trained model's gradient, or an update at a
-    # small learning rate, is so small that those, which are absolute, would end the descent before
-    # it began.
+    # Not the released tolerances, torch's, which are absolute: with a small gradient or update they
+    # would end the descent before it began.
     optimiser = torch.optim.LBFGS(
         variables,
         lr=1.0,

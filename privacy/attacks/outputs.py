@@ -1,10 +1,9 @@
 """Matching what a client answers: a private image, from what its trained model says of images that
 the server knows.
 
-An attacker who knows the initial weights, the network and the learning rate guesses that the
-client's model came from the initial one by a few steps of plain SGD, and moves a dummy image and
-its label until a model so trained would answer as the client's did. It is DLG (Zhu, Liu and Han
-2019) with answers in the place of the gradient, and no published attack.
+An attacker who knows the initial weights guesses that the client's model came from them by a few
+steps of plain SGD. A dummy image and its label are moved until a model so trained would answer as
+the client's did: DLG with answers in the place of the gradient, and no published attack.
 """
 
 from __future__ import annotations
