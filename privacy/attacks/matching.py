@@ -18,8 +18,8 @@ FOUND = 1e-8
 on `lenet-sigmoid` 55 to 62 dB for ten MNIST digits, 38 to 51 dB for ten CIFAR-10 images."""
 
 SCALE = 1e3
-"""L-BFGS sees the relative distance times this, about the released code's distance. Curvatures below
-an absolute 1e-10 it throws away, so a smaller scale loses the last digits."""
+"""L-BFGS sees the relative distance times this, about the released code's distance. It throws away
+curvatures below an absolute 1e-10, so a smaller scale loses the last digits."""
 
 PATIENCE = 25
 """A start that has not come nearer by a tenth in so many iterations stands still."""
