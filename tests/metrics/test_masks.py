@@ -97,22 +97,6 @@ def test_the_larger_quantile_of_both_directions_and_the_quantile_of_both_pooled(
     assert hd95(row(*range(20)), row(0), "released").tolist() == pytest.approx([18])
 
 
-def test_the_edge_of_the_image_is_contour_in_print_and_not_in_the_released_code():
-    # In a 5 x 5 image: from its edge to the centre the corners are farthest.
-    full, centre = torch.ones(1, 5, 5, dtype=torch.bool), torch.zeros(1, 5, 5, dtype=torch.bool)
-    centre[0, 2, 2] = True
-    assert hd95(centre, full).tolist() == pytest.approx([math.sqrt(8)])
-    assert hd95(centre, full, "released").isnan().all()
-    # Of the left half the released contour is its last column alone, 4 from the pixel in column 7,
-    # 8 and more from most of what else the printed one has.
-    half, pixel = torch.zeros(2, 1, 3, 9, dtype=torch.bool)
-    half[:, :, :4] = True
-    pixel[:, 1, 7] = True
-    pooled = [4, math.hypot(4, 1), math.hypot(4, 1), 4]
-    assert hd95(pixel, half, "released").tolist() == pytest.approx([np.percentile(pooled, 95)])
-    assert hd95(pixel, half).item() > 7
-
-
 @pytest.mark.parametrize(
     ("predicted", "truth", "printed"),
     [

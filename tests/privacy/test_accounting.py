@@ -165,15 +165,6 @@ def test_calibration_finds_the_noise_that_was_paid_for(target, rate, count):
     assert epsilon([GaussianSteps(noise / 1.0011, rate, count)], 1e-5) > target
 
 
-@pytest.mark.parametrize("target", [10.0, 1e4])
-def test_calibration_shares_a_budget_of_any_size_with_what_was_calibrated_before(target):
-    before = GaussianSteps(
-        calibrate(lambda noise: [GaussianSteps(noise, 0.05, 5000)], target / 2, 1e-5), 0.05, 5000
-    )
-    noise = calibrate(lambda noise: [before, GaussianSteps(noise, 1.0, 300)], target, 1e-5)
-    assert 0.99 * target < epsilon([before, GaussianSteps(noise, 1.0, 300)], 1e-5) <= target
-
-
 @pytest.mark.parametrize(
     ("target", "beside", "message"),
     [

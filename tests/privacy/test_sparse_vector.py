@@ -151,26 +151,6 @@ def test_drawing_the_pass_at_once_selects_as_often_as_pass_after_pass(replacemen
     assert looped[3] > looped[0] + 0.3  # larger entries cross more often
 
 
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_a_seeded_vector_step_by_step(generation):
-    settings = replace(HALF, share=0.25, generation=generation)
-    chosen, values = sanitise(UPDATE, settings, generator=seeded(5))
-    generator, noise = seeded(5), scales(settings, 8)
-    threshold = 0.1 + laplace(UPDATE[:1], noise.threshold, generator)
-    passes = first_passes(UPDATE.abs(), threshold, noise.queries, generator)
-    accepted = passes <= passes.sort().values[1]
-    if generation == "paper":
-        places = torch.rand(8, generator=generator, dtype=torch.float64)
-        places[~accepted] = 2
-        expected = places.argsort()[:2]
-    else:
-        first = torch.rand(2, generator=generator, dtype=torch.float64) * accepted.sum()
-        expected = passes.argsort(stable=True)[first.long()].unique()
-    released = answers(UPDATE, laplace(UPDATE, noise.answers, generator), settings)
-    assert chosen.nonzero().flatten().tolist() == sorted(expected.tolist())
-    assert torch.equal(values, released[chosen])
-
-
 # -- what crosses --
 
 

@@ -127,13 +127,6 @@ def refused(command, tmp_path, options, why):
     assert not results.exists()
 
 
-def test_what_the_data_do_not_have_is_said_before_a_worker_starts():
-    digits = catalogue.resolve("digits")
-    too_many = Case(digits, "lenet-sigmoid", Attack(), 1_000_000)
-    with pytest.raises(ValueError, match="more than the 1437"):
-        too_many.items()
-
-
 OF_SHARES = {
     "--attack": "dlg",
     "--images": "10",

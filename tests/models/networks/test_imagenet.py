@@ -1,6 +1,5 @@
 """Networks from timm: strides, poolings and heads for small images, and ImageNet weights."""
 
-import copy
 import itertools
 
 import pytest
@@ -137,15 +136,6 @@ def test_depthwise_convolutions_alone_stay_in_float32_under_autocast():
     with torch.autocast("cpu", torch.bfloat16):
         model(torch.randn(2, 3, 16, 16)).float().sum().backward()
     assert types == {True: {torch.float32}, False: {torch.bfloat16}}
-
-
-def test_without_autocast_a_depthwise_convolution_is_torchs_own():
-    modules = build("mobilenetv2-slim", 3, 10, 16).modules()
-    ours = next(module for module in modules if isinstance(module, DepthwiseConv2d))
-    torchs = copy.deepcopy(ours)
-    torchs.__class__ = nn.Conv2d
-    images = torch.randn(2, ours.in_channels, 16, 16)
-    assert torch.equal(ours(images), torchs(images))
 
 
 def test_poolings_alone_are_left_out():

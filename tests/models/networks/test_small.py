@@ -10,7 +10,6 @@ from models.networks.small import (
     BasicBlock,
     MeanOfQuarters,
     PreActivationBlock,
-    ResNet,
     SigmoidLeNet,
     Unchanged,
     WideResNet,
@@ -74,13 +73,6 @@ def test_a_block_whose_residual_is_zero_passes_positive_inputs_on(kind):
     nn.init.zeros_(block.conv2.weight)
     inputs = torch.rand(3, 2, 5, 5)
     torch.testing.assert_close(block(inputs), inputs)
-
-
-def test_three_stages_halve_the_map_twice_and_pool_to_the_head():
-    model = ResNet(3, 10, (16, 32, 64))
-    assert model.stages(torch.zeros(1, 16, 32, 32)).shape == (1, 64, 8, 8)
-    assert model.head.in_features == 64
-    assert ResNet(3, 10, (8, 16, 32), pooled=2).head.in_features == 128
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (4, 8), (7, 6), (9, 9)])

@@ -20,15 +20,6 @@ def released():
     }
 
 
-@pytest.mark.parametrize(("side", "left"), [(256, 16), (64, 4), (32, 2), (8, 1)])
-def test_the_map_has_eight_channels_and_a_sixteenth_of_the_side(side, left):
-    with torch.device("meta"):
-        model = TaskonomyResNet50(3, 7, (side, side))
-        features = model.forward_features(torch.empty(2, 3, side, side))
-        assert features.shape == (2, 8, left, left)
-        assert model.forward_head(features).shape == (2, 7)
-
-
 def test_the_tensors_are_those_of_the_release(released):
     # Of a ResNet-50 without its linear layer 265: 53 convolutions, 53 BatchNorms of four; and of
     # the convolution to 8 channels 5.
