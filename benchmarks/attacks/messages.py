@@ -59,11 +59,9 @@ class Case:
     def normalise(self) -> Normalisation:
         """From [0, 1] to what the network sees."""
         source = catalogue.source(self.data.used)
-        return (
-            Normalisation(source.mean, source.std)
-            if self.normalised
-            else Normalisation((0.0,) * len(source.mean), (1.0,) * len(source.std))
-        )
+        if self.normalised:
+            return Normalisation(source.mean, source.std)
+        return Normalisation((0.0,) * len(source.mean), (1.0,) * len(source.std))
 
     @property
     def stem(self) -> str:
@@ -75,14 +73,11 @@ class Case:
 
     def __str__(self) -> str:
         threat = self.attack.threat
-        steps = (
-            f" of {threat.local_steps} local steps at {threat.local_lr:g}"
-            if threat.shares == "update"
-            else ""
-        )
+        steps = f" of {threat.local_steps} local steps at {threat.local_lr:g}"
+        shared = threat.shares + (steps if threat.shares == "update" else "")
         inputs = "normalised inputs" if self.normalised else "inputs in [0, 1]"
         plural = "s" if threat.batch_size > 1 else ""
-        what = f"{threat.shares}{steps} of {threat.batch_size} image{plural}"
+        what = f"{shared} of {threat.batch_size} image{plural}"
         return f"{self.attack.kind} on the {what}, {self.network}, {inputs}, {self.data.label}"
 
     def model(self) -> nn.Module:
