@@ -15,15 +15,7 @@ import torch
 from torch import Tensor
 
 from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff
-from metrics.masks import (
-    RELEASED_LOGIT,
-    Reading,
-    counts,
-    diagonal,
-    hd95,
-    shares,
-    spread,
-)
+from metrics.masks import RELEASED_LOGIT, Reading, counts, diagonal, hd95, shares, spread
 from metrics.names import BY_GROUP, DEFINED, OF
 from metrics.running import RunningMetrics, by_group, group_sums, means, unknown
 

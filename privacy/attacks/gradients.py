@@ -26,14 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from privacy.attacks.matching import (
-    Message,
-    ReconstructedImages,
-    Search,
-    best_of,
-    descend,
-    noise,
-)
+from privacy.attacks.matching import Message, ReconstructedImages, Search, best_of, descend, noise
 from privacy.attacks.threat import ThreatModel, share, squared_norm
 from results.names import check_known
 
@@ -161,11 +154,7 @@ def deep_leakage(
             return descend(distance_of, images, lambda: known, (images,), search.iterations)
         logits = noise(threat.batch_size, (message.classes,), shared[0], search)
         return descend(
-            distance_of,
-            images,
-            lambda: logits.softmax(dim=1),
-            (images, logits),
-            search.iterations,
+            distance_of, images, lambda: logits.softmax(dim=1), (images, logits), search.iterations
         )
 
     return best_of(start, search.restarts)

@@ -14,14 +14,7 @@ from skimage.measure import label, regionprops
 from skimage.morphology import dilation, disk
 from skimage.segmentation import relabel_sequential
 
-from metrics.instances import (
-    aji,
-    components,
-    instances_of,
-    object_dice,
-    object_hausdorff,
-    ternary,
-)
+from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff, ternary
 
 MEASURES = (aji, object_dice, object_hausdorff)
 
@@ -50,10 +43,7 @@ def test_ternary_of_two_squares_that_touch():
 
 def test_at_the_edge_of_the_image_there_is_no_boundary():
     labels = torch.tensor(np.stack([drawn("111 111"), drawn("11. 111")]), dtype=torch.int32)
-    assert ternary(labels).tolist() == [
-        drawn("111 111").tolist(),
-        drawn("122 112").tolist(),
-    ]
+    assert ternary(labels).tolist() == [drawn("111 111").tolist(), drawn("122 112").tolist()]
     assert ternary(labels).dtype == torch.int64
 
 

@@ -165,10 +165,7 @@ def test_pixels_are_counted_by_target_and_prediction_in_each_sample_and_in_volum
     # Of seven pixels of class 0 five are right, one is taken for 1 and one for 2; of four of class
     # 1 one is taken for 0.
     both = confusions(torch.cat([FOUND, CLASSES % 255]), torch.cat([CLASSES, CLASSES]), 3, 255)
-    assert both.tolist() == [
-        [[5, 1, 1], [1, 3, 0], [0, 0, 0]],
-        [[7, 0, 0], [0, 4, 0], [0, 0, 0]],
-    ]
+    assert both.tolist() == [[[5, 1, 1], [1, 3, 0], [0, 0, 0]], [[7, 0, 0], [0, 4, 0], [0, 0, 0]]]
     assert torch.equal(confusions(FOUND[None], CLASSES[None], 3, 255), both[:1])
 
 

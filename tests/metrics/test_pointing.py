@@ -27,8 +27,7 @@ def test_a_map_points_at_the_centre_of_its_greatest_position():
 
 
 @pytest.mark.parametrize(
-    ("sides", "row", "column"),
-    [((1, 1), 0, 0), ((2, 3), 1, 1), ((4, 4), 3, 2), ((40, 10), 30, 5)],
+    ("sides", "row", "column"), [((1, 1), 0, 0), ((2, 3), 1, 1), ((4, 4), 3, 2), ((40, 10), 30, 5)]
 )
 def test_grids_may_differ_in_both_sides(sides, row, column):
     # Centre of the last row and the middle of three columns.

@@ -200,7 +200,7 @@ def test_regions_by_hand():
     # Of three volumes and regions, nine together, the second and third lack what they should.
     assert [counts(values, name) for name in names[:4]] == [(5, 9), (2, 3), (2, 3), (1, 3)]
     assert [counts(values, f"{name}-by-group") for name in names[:4]] == [
-        *((4, 6), (1, 2), (2, 2), (1, 2)),
+        *((4, 6), (1, 2), (2, 2), (1, 2))
     ]
 
 

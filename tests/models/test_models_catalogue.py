@@ -97,9 +97,7 @@ def taken(declared, steps):
 
 @pytest.mark.parametrize("network", EVERY)
 @given(
-    steps=st.tuples(*[st.integers(0, 4)] * 3),
-    channels=st.integers(1, 4),
-    outputs=st.integers(1, 5),
+    steps=st.tuples(*[st.integers(0, 4)] * 3), channels=st.integers(1, 4), outputs=st.integers(1, 5)
 )
 @example(steps=(0, 0, 0), channels=1, outputs=1)
 @settings(max_examples=2, deadline=None)

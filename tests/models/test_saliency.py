@@ -6,14 +6,7 @@ from torch import nn
 
 from models.catalogue import build
 from models.cut import encode
-from models.saliency import (
-    Attentive,
-    apart,
-    class_attention,
-    grad_cam,
-    input_gradient,
-    unit_scaled,
-)
+from models.saliency import Attentive, apart, class_attention, grad_cam, input_gradient, unit_scaled
 
 
 class Linear(nn.Module):
