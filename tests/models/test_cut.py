@@ -60,9 +60,8 @@ def test_the_decoders_parameters_are_those_of_which_the_map_has_no_gradient(name
         )
         unused = {name for name, gradient in zip(names, gradients, strict=True) if gradient is None}
         assert set(decoder_parameters(model)) == unused
-        torch.autograd.grad(
-            model(images(side=16).to("meta")).sum(), parameters
-        )  # raises if one is never used
+        # raises if one is never used
+        torch.autograd.grad(model(images(side=16).to("meta")).sum(), parameters)
 
 
 def test_looking_for_the_decoder_leaves_the_network_as_it_is():
@@ -90,19 +89,13 @@ def test_a_fixed_encoder_is_the_same_to_the_bit_after_training(name):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    changed = {
-        name for name, tensor in model.state_dict().items() if not torch.equal(tensor, before[name])
-    }
+    after = model.state_dict()
+    changed = {name for name in before if not torch.equal(after[name], before[name])}
     assert set(decoder) <= changed
-    owners = {name.rpartition(".")[0] for name in decoder}
-    assert {
-        name.rpartition(".")[0] for name in changed
-    } == owners  # beside them only statistics of the decoder's BatchNorms
-    assert all(
-        parameter.grad is None
-        for name, parameter in model.named_parameters()
-        if name not in decoder
-    )
+    # beside them only statistics of the decoder's BatchNorms
+    owners = [{name.rpartition(".")[0] for name in names} for names in (changed, decoder)]
+    assert owners[0] == owners[1]
+    assert all(p.grad is None for name, p in model.named_parameters() if name not in decoder)
 
 
 def test_a_fixed_encoder_offers_the_decoders_parameters_alone():
@@ -117,12 +110,8 @@ def test_dropout_of_the_decoder_stays_on_in_training():
     class WithDropout(nn.Module):
         def __init__(self):
             super().__init__()
-            self.encoder, self.noise, self.drop, self.head = (
-                nn.Conv2d(3, 4, 3),
-                nn.Dropout(),
-                nn.Dropout(),
-                nn.Linear(4, 2),
-            )
+            self.encoder, self.head = nn.Conv2d(3, 4, 3), nn.Linear(4, 2)
+            self.noise, self.drop = nn.Dropout(), nn.Dropout()
 
         def forward_features(self, images):
             return self.noise(self.encoder(images))
