@@ -42,14 +42,14 @@ def own_accuracies(federation: Federation, private: ResolvedData) -> list[float]
     """
     import torch
 
-    from benchmarks.scenarios.samples import images_of, official_labels
-    from datasets.catalogue import source
+    from benchmarks.scenarios.sites import Site
     from datasets.partitions import class_groups
     from federation.training.measuring import evaluate
 
-    labels = official_labels(private)["test"]
-    parts, groups = class_groups(labels, len(federation.clients), source(private.used).classes)
-    side, device = federation.networks.image_shape[-1], str(federation.networks.device)
+    own = Site(private, federation.networks.image_shape[-1])
+    labels = own.labels("test")
+    parts, groups = class_groups(labels, len(federation.clients), own.source.classes)
+    device = str(federation.networks.device)
     accuracies = []
     for client, teacher, part, group in zip(
         federation.clients, federation.stages.teachers(), parts, groups, strict=True
@@ -57,7 +57,7 @@ def own_accuracies(federation: Federation, private: ResolvedData) -> list[float]
         targets = torch.from_numpy(labels[part]).to(device) - group.start
         metrics = evaluate(
             federation.networks.module(teacher),
-            images_of(private, "test", part, side, device),
+            own.images("test", part, device),
             targets,
             task=client.task or federation.task,
             normalise=client.normalise or federation.normalise,

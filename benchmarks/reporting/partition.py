@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.scenarios.configuration import PartitionSettings
 from benchmarks.scenarios.images import divide
-from benchmarks.scenarios.samples import official_labels
+from benchmarks.scenarios.sites import official_labels
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue, partitions
 from federation.seeds import Seeds

@@ -5,22 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import torch
 
-from benchmarks.scenarios import sites as of_sites
 from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
-from benchmarks.scenarios.division import client_parts, limit
-from benchmarks.scenarios.samples import check_channels
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from benchmarks.scenarios.sites import Site, check_channels, client_parts, limit
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError, annotated, annotations_of
-from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.multi_label import MultiLabel
@@ -53,7 +50,7 @@ class FindingsSettings:
 
 
 @dataclass(frozen=True)
-class FilmSite(of_sites.Site):
+class FilmSite(Site):
     """The films of a data set, and which findings each has."""
 
     findings: tuple[str, ...]
@@ -79,6 +76,13 @@ class FilmSite(of_sites.Site):
                     labelled == UNKNOWN, _uncertain(self.uncertain, finding), labelled
                 )
         return targets
+
+    def pairs(
+        self, split: str, indices: np.ndarray, device: str
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Films and what is known of their findings."""
+        targets = torch.from_numpy(self.targets(split, indices)).to(device)
+        return self.images(split, indices, device), targets
 
     def places(self, split: str, indices: np.ndarray) -> np.ndarray | None:
         """At which pixels each finding is, bool (n, findings, height, width) on the grid of the
@@ -142,23 +146,12 @@ def spread(
     return placed
 
 
-@dataclass(frozen=True)
-class SiteDivision:
-    """Who holds which of one site's training films, and which are held out; no patient is in both,
-    nor in the test films.
-
-    Films are dealt, as in the paper, not patients: one patient's may be at several clients.
-    """
-
-    clients: list[np.ndarray]
-    validation: np.ndarray
-
-
 def divide_site(
     partition: PartitionSettings, site: FilmSite, clients: int, seeds: Seeds
-) -> SiteDivision:
-    """A site's films among its clients: a share of the patients is held out, the others' films are
-    dealt by one finding each.
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """A site's training films by client, and those that are held out: a share of the patients, of
+    whom none has films at a client or in the test set. The others' films are dealt by one finding
+    each, as in the paper, not by patients: one's may be at several clients of a site.
 
     FedAD, section 4.1.2: a film with several findings counts, for the Dirichlet split, as one of
     them at random; one with none (the paper is silent) as a class of its own. Raises PartitionError
@@ -175,7 +168,7 @@ def divide_site(
     pool = limit(rest, partition.pool_limit, rng("pool limit"))
     labels = partitions.one_positive(site.targets("train", pool) == 1, rng("positives"))
     dealt = client_parts(partition, clients, labels, rng)
-    return SiteDivision([pool[part] for part in dealt], held)
+    return [pool[part] for part in dealt], held
 
 
 def test_indices(partition: PartitionSettings, site: FilmSite, seeds: Seeds) -> np.ndarray:
@@ -199,14 +192,8 @@ def test_set(
     """
     site = site_of(configuration, data)
     chosen = test_indices(configuration.partition, site, seeds)
-    return (
-        LabelledSet(
-            site.images("test", chosen, device),
-            torch.from_numpy(site.targets("test", chosen)).to(device),
-            site.identity("test", chosen),
-        ),
-        site.findings,
-    )
+    pairs = site.pairs("test", chosen, device)
+    return LabelledSet(*pairs, site.identity("test", chosen)), site.findings
 
 
 def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: str) -> Parts:
@@ -253,12 +240,12 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     public = FilmSite(data.public, sites[0].size, (), "zeros")
     drawn = seeds.numpy("partition", "public limit")
     shown = first_of_order(len(public.samples("train")), partition.public_limit, drawn)
-    held = pooled("train", [division.validation for division in divisions])
+    held = pooled("train", [kept for _, kept in divisions])
     return Parts(
         clients=[
-            client
-            for site, division in zip(sites, divisions, strict=True)
-            for client in _clients(site, division, findings, device)
+            _client(site, indices, findings, device)
+            for site, (dealt, _) in zip(sites, divisions, strict=True)
+            for indices in dealt
         ],
         public=PublicData(public.images("train", shown, device), public.identity("train", shown)),
         test=pooled("test", [test_indices(partition, site, seeds) for site in sites]),
@@ -269,27 +256,13 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     )
 
 
-def _clients(
-    site: FilmSite, division: SiteDivision, findings: Sequence[str], device: str
-) -> list[ClientPart]:
-    """What the clients of a site hold; `findings` are those of all sites."""
-    dealt = np.concatenate(division.clients)
-    pool, targets = site.images("train", dealt, device), site.targets("train", dealt)
-    positives = spread(targets, site.findings, findings) == 1
-    pool_targets = torch.from_numpy(targets).to(device)
-    ends = np.cumsum([len(indices) for indices in division.clients])
-    clients = []
-    for indices, end in zip(division.clients, ends, strict=True):
-        positions = np.arange(end - len(indices), end)
-        clients.append(
-            ClientPart(
-                Shard(pool, pool_targets, torch.from_numpy(positions).to(device)),
-                tuple(int(n) for n in positives[positions].sum(axis=0)),
-                site.identity("train", indices),
-                site.data.used,
-                indices,
-                site.groups("train", indices),
-                MultiLabel(site.findings) if site.findings != findings else None,
-            )
-        )
-    return clients
+def _client(
+    site: FilmSite, indices: np.ndarray, findings: Sequence[str], device: str
+) -> ClientPart:
+    """A client of a site, which counts the positives of the findings of all sites."""
+    positives = spread(site.targets("train", indices), site.findings, findings) == 1
+    return replace(
+        site.client(indices, device),
+        label_counts=tuple(int(n) for n in positives.sum(axis=0)),
+        task=MultiLabel(site.findings) if site.findings != findings else None,
+    )

@@ -10,10 +10,8 @@ import numpy as np
 import torch
 
 from benchmarks.scenarios.configuration import Configuration, PartitionSettings
-from benchmarks.scenarios.division import client_parts, limit
-from benchmarks.scenarios.samples import check_channels, official_labels
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
-from benchmarks.scenarios.sites import Site
+from benchmarks.scenarios.sites import Site, check_channels, client_parts, limit, official_labels
 from datasets import partitions
 from datasets.catalogue import ResolvedData
 from datasets.source import CLASS, annotations_of

@@ -10,12 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from benchmarks.scenarios import sites as of_sites
 from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
-from benchmarks.scenarios.division import limit
-from benchmarks.scenarios.samples import check_channels, names_of
 from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.scenarios.sites import named, together
+from benchmarks.scenarios.sites import Site, check_channels, limit, named, names_of, together
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.source import INSTANCES, Annotation, DataError, annotated, annotations_of
@@ -81,7 +78,7 @@ class PixelSettings:
 
 
 @dataclass(frozen=True)
-class PixelSite(of_sites.Site):
+class PixelSite(Site):
     """The samples of a data set, or those of one of its classes."""
 
     size: tuple[int, ...]
@@ -98,9 +95,9 @@ class PixelSite(of_sites.Site):
         return Window(self.size, self.how.overlap) if self.how.cut else None
 
     @property
-    def whole(self) -> of_sites.Site:
+    def whole(self) -> Site:
         """The same samples, uncut where training cuts them."""
-        return of_sites.Site(self.data, self.source.shape[1:] if self.how.cut else self.size)
+        return Site(self.data, self.source.shape[1:] if self.how.cut else self.size)
 
     def samples(self, split: str) -> np.ndarray:
         """Indices of the site's samples in a split."""

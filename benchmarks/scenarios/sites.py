@@ -1,33 +1,54 @@
-"""A site: the samples of one data set that it holds, at the size that networks see; and what is
-made of one or several.
+"""A site: the samples of one data set that it holds, at the size that networks see; what is made of
+one or several, and how a pool of samples is shared out among clients.
+
+While a run is planned without the files, data sets have their official sizes and no content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import numpy as np
 import torch
 
 from benchmarks.scenarios.configuration import PartitionSettings
-from benchmarks.scenarios.samples import (
-    Size,
-    identity,
-    images_of,
-    official_labels,
-    targets_at,
-)
 from benchmarks.scenarios.scenario import ClientPart
-from datasets import catalogue
+from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
-from datasets.source import DataError, DataSource, Split
+from datasets.source import (
+    CLASS,
+    MAP,
+    DataError,
+    DataSource,
+    Split,
+    annotated,
+    annotations_of,
+)
 from federation.client import Shard
 from federation.data import LabelledSet
+from federation.resizing import resize, sides_of
+from federation.tasks.targets import resize_targets, targets_of
 from federation.training.inputs import Normalisation
 from results.files import digest
 from results.names import near
+
+Size = int | tuple[int, ...]
+"""Pixels of every side of a sample as networks see it, or of each."""
+
+
+def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
+    """Labels of every split; for planning without the files, those that the source states, or
+    balanced labels of the official sizes.
+    """
+    source = catalogue.source(data.used)
+    if data.digest:
+        return {name: split.labels for name, split in catalogue.load(data.used).items()}
+    return {
+        name: np.array(source.class_labels.get(name, np.arange(size) % source.classes))
+        for name, size in source.sizes.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -36,7 +57,6 @@ class Site:
 
     data: ResolvedData
     size: Size
-    """Sides in pixels, as networks see samples."""
 
     @property
     def source(self) -> DataSource:
@@ -47,6 +67,11 @@ class Site:
     def normalise(self) -> Normalisation:
         """How networks see its samples."""
         return Normalisation(self.source.mean, self.source.std)
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """Of a sample, as networks see it."""
+        return sides_of(self.size, len(self.source.shape) - 1)
 
     def stored(self, split: str) -> Split | None:
         """A split as it is on disk; None while planning."""
@@ -66,12 +91,24 @@ class Site:
         return indices if held is None or held.groups is None else held.groups[indices]
 
     def images(self, split: str, indices: np.ndarray, device: str) -> torch.Tensor:
-        """Samples as stored, (n, c, *sides)."""
-        return images_of(self.data, split, indices, self.size, device)
+        """Samples of a split as stored, (n, c, *sides)."""
+        if device == "meta":
+            shape = (len(indices), self.source.shape[0], *self.sides)
+            return torch.empty(shape, dtype=getattr(torch, self.source.dtype), device="meta")
+        images = catalogue.load(self.data.used)[split].images[indices]
+        return resize(torch.from_numpy(images), self.size).to(device)
 
     def annotation(self, split: str, indices: np.ndarray, name: str, device: str) -> torch.Tensor:
-        """Targets of one annotation."""
-        return targets_at(self.data, split, indices, name, self.size, device)
+        """Targets of one annotation: classes int64 (n,), or of pixels (n, ..., *sides)."""
+        if name == CLASS:
+            return torch.from_numpy(self.labels(split)[indices]).to(device)
+        about = annotations_of(self.source)[name]
+        if device == "meta":
+            maps = about.kind == MAP
+            shape = (len(indices), *((about.size,) if maps else ()), *self.sides)
+            return torch.empty(shape, dtype=torch.float32 if maps else torch.int64, device="meta")
+        values = annotated(catalogue.load(self.data.used)[split], name)[indices]
+        return resize_targets(targets_of(about, values), self.size).to(device)
 
     def pairs(
         self, split: str, indices: np.ndarray, device: str
@@ -87,7 +124,9 @@ class Site:
         """What identifies these samples, with their targets and whatever `more` says, in stage
         keys.
         """
-        return identity(self.data, split, indices, self.size, *self.about(), *more)
+        content = digest(np.ascontiguousarray(indices).astype("<i8").tobytes())
+        about = (*self.about(), *more)
+        return digest([self.data.used, self.data.digest, split, self.size, content, *about])
 
     def client(self, indices: np.ndarray, device: str) -> ClientPart:
         """A client that holds these training samples."""
@@ -136,3 +175,73 @@ def together(
     images, targets, groups = (torch.cat(maps) for maps in zip(*parts, strict=True))
     about = digest([site.identity(split, indices) for site, indices in held])
     return LabelledSet(images, targets, about, groups)
+
+
+def names_of(text: str) -> dict[str, str]:
+    """What a table's columns call data sets, by their names: `ixi-t1=i+fastmri-t1=f`. Raises
+    DataError for anything else.
+    """
+    pairs = [pair.partition("=") for pair in filter(None, text.split("+"))]
+    if not all(name and called for name, _, called in pairs):
+        raise DataError(f"{text!r} is no list of names; write it as in ixi-t1=i+fastmri-t1=f")
+    return {name: called for name, _, called in pairs}
+
+
+def check_channels(target: ResolvedData, data: ResolvedData, what: str) -> None:
+    """Raise DataError if images of `data`, which are the federation's `what`, have another number
+    of channels than those of `target`.
+    """
+    if catalogue.source(data.used).shape[0] != catalogue.source(target.used).shape[0]:
+        raise DataError(
+            f"{what} images of {data.used} have another number of channels than those of"
+            f" {target.used}"
+        )
+
+
+def limit(indices: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """A random subset of at most `most` indices, in order; all of them if `most` is 0."""
+    if not most or len(indices) <= most:
+        return indices
+    return np.sort(rng.choice(indices, most, replace=False))
+
+
+def client_parts(
+    partition: PartitionSettings,
+    clients: int,
+    labels: np.ndarray,
+    rng: Callable[..., np.random.Generator],
+) -> list[np.ndarray]:
+    """The indices of each of `clients` clients into the pool, whose labels are given, by the
+    partition's kind.
+
+    Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k
+    holds the same samples however many others there are; the paper's tables show the same of its
+    clients. Without duplicates no sample is dealt twice.
+    """
+    kind, alpha = partition.kind, float(partition.alpha)
+    if kind not in (known := get_args(partitions.OfClasses)):
+        raise partitions.PartitionError(
+            f"samples with a class each are not divided by {kind}; use {', '.join(known)}"
+        )
+    if kind == "dirichlet-fedkd":
+        return partitions.dirichlet_fedkd(labels, clients, alpha, rng("clients"))
+    if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
+        released = kind.endswith("released")
+        return partitions.dirichlet_feddf(labels, clients, alpha, rng("clients"), released=released)
+    probabilities = partitions.class_set_probabilities(kind, clients)
+    if labels.max() >= probabilities.shape[1]:
+        raise partitions.PartitionError(
+            f"{kind} is for ten classes, the data have at least {labels.max() + 1}"
+        )
+    size = round(float(partition.client_share) * len(labels))
+    if size < 1:
+        raise partitions.PartitionError(
+            f"a pool of {len(labels)} samples leaves none for a client; raise"
+            " partition.client_share"
+        )
+    if not partition.duplicates:
+        return partitions.deal_by_class(labels, probabilities, size, rng("clients"))
+    return [
+        partitions.draw_by_class(labels, p, size, rng("client", k))
+        for k, p in enumerate(probabilities)
+    ]

@@ -11,12 +11,9 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from benchmarks.scenarios import sites as of_sites
 from benchmarks.scenarios.configuration import Configuration, read_section
-from benchmarks.scenarios.division import limit
-from benchmarks.scenarios.samples import check_channels, names_of
 from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.scenarios.sites import named, together
+from benchmarks.scenarios.sites import Site, check_channels, limit, named, names_of, together
 from datasets import partitions
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
@@ -52,7 +49,7 @@ class SliceSettings:
 
 
 @dataclass(frozen=True)
-class SliceSite(of_sites.Site):
+class SliceSite(Site):
     """The subjects of a data set, and what undersampling leaves of their slices."""
 
     size: int

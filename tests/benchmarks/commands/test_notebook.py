@@ -110,8 +110,3 @@ def test_absent_data_and_an_unwritable_folder_are_exceptions_too(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultsError, match="another folder"):
         benchmarks.reproduce("dlad/table2", results=tmp_path / "file")
-
-
-def test_the_package_has_no_other_name():
-    with pytest.raises(AttributeError, match="reproduec"):
-        benchmarks.reproduec  # noqa: B018

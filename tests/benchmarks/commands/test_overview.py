@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
@@ -71,7 +72,8 @@ def test_a_damaged_table_of_labels_spoils_no_other_line_of_what_there_is(tmp_pat
 def test_plan_counts_bytes_at_the_papers_scale_without_data(tmp_path):
     plan = run(
         tmp_path,
-        *"plan dlad/table2 --profile paper --only dataset=cinic10 --only row=global-avg".split(),
+        *shlex.split("plan dlad/table2 --profile paper --only dataset=cinic10 --only"),
+        *shlex.split("row=global-avg"),
     )
     assert plan.returncode == 0, plan.stderr
     sent = re.search(r"average-distillation\s*│\s*([\d,]+)", plan.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -13,121 +14,87 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("reproduce", "dlad/tabel2"), "did you mean .*dlad/table2"),
-        (("reproduce",), "Try first: python -m benchmarks reproduce dlad/table2"),
-        (("reproduce", "dlad/table2", "--profile", "cpuu"), "did you mean cpu"),
-        (("reproduce", "dlad/table2", "--protocol", "released"), "released no code"),
+        ("reproduce dlad/tabel2", "did you mean .*dlad/table2"),
+        ("reproduce", "Try first: python -m benchmarks reproduce dlad/table2"),
+        ("reproduce dlad/table2 --profile cpuu", "did you mean cpu"),
+        ("reproduce dlad/table2 --protocol released", "released no code"),
+        ("reproduce dlad/table2 --methods +dald", "unknown method 'dald'; did you mean dlad"),
+        ("reproduce dlad/table2 --only dataset=mnits", "no such value; did you mean mnist"),
+        ("reproduce dlad/table2 --only datset=mnist", "did you mean dataset"),
+        ("reproduce dlad/table2 --seeds 0,0", "different whole numbers"),
+        ("reproduce dlad/table2 --device gpu", "no such value"),
+        ("reproduce dlad/table2 --log-to wandb", "--log-to wandb: no such value"),
+        ("reproduce dlad/table2 --plugin nowhere.py", "no such file"),
+        ("reproduce dlad/table2 --require-real", "--require-real: MNIST is needed"),
         (
-            ("reproduce", "dlad/table2", "--methods", "+dald"),
-            "unknown method 'dald'; did you mean dlad",
-        ),
-        (("reproduce", "dlad/table2", "--methods", "dlad"), r"\+dlad or -dlad"),
-        (
-            ("reproduce", "dlad/table2", "--only", "dataset=mnits"),
-            "no such value; did you mean mnist",
-        ),
-        (("reproduce", "dlad/table2", "--only", "datset=mnist"), "did you mean dataset"),
-        (("reproduce", "dlad/table2", "--only", "mnist"), "key=value"),
-        (("reproduce", "dlad/table2", "--seeds", "one"), "whole numbers"),
-        (("reproduce", "dlad/table2", "--seeds", "0,0"), "different whole numbers"),
-        (("reproduce", "dlad/table2", "--seeds", "-1"), "from 0"),
-        (("reproduce", "dlad/table2", "--device", "gpu"), "no such value"),
-        (("reproduce", "dlad/table2", "--log-to", "wandb"), "--log-to wandb: no such value"),
-        (("reproduce", "dlad/table2", "--plugin", "nowhere.py"), "no such file"),
-        (("reproduce", "dlad/table2", "--require-real"), "--require-real: MNIST is needed"),
-        (
-            ("reproduce", "dlad/table2", "--profile", "cpu", "--require-real"),
+            "reproduce dlad/table2 --profile cpu --require-real",
             "Run `python -m benchmarks data --download mnist`",
         ),
         (
-            ("reproduce", "dlad/table2", "--precision", "bf61"),
+            "reproduce dlad/table2 --precision bf61",
             "--precision bf61: no such value; did you mean bf16",
         ),
+        ("reproduce dlad/table2 --compile of", "--compile of: no such value; did you mean off"),
         (
-            ("reproduce", "dlad/table2", "--compile", "of"),
-            "--compile of: no such value; did you mean off",
-        ),
-        (
-            ("reproduce", "dlad/table2", "--precision", "tf32"),
+            "reproduce dlad/table2 --precision tf32",
             "only CUDA devices have it, this run is on cpu; use fp32 or bf16",
         ),
         (
-            ("reproduce", "dlad/table2", "--compile", "reduce-overhead"),
+            "reproduce dlad/table2 --compile reduce-overhead",
             "this run is on cpu; use --compile default",
         ),
         (
-            ("reproduce", "dlad/table2", "--compile", "graphs"),
+            "reproduce dlad/table2 --compile graphs",
             "--compile graphs: it is for CUDA graphs, this run is on cpu; use --compile default",
         ),
         (
-            ("reproduce", "dlad/table2", "--stacked", "4", "--compile", "default"),
+            "reproduce dlad/table2 --stacked 4 --compile default",
             "--stacked 4: .*use one of stacked and compile",
         ),
+        ("reproduce dlad/table2 --set privacy.epsilon=3", "global-.*|dlad has no private form"),
         (
-            ("reproduce", "dlad/table2", "--set", "privacy.epsilon=3"),
-            "global-.*|dlad has no private form",
-        ),
-        (
-            ("reproduce", "fediod/table1", "--set", "privacy.epsilon=3"),
+            "reproduce fediod/table1 --set privacy.epsilon=3",
             "fedgen has no private form under dp-sgd; it has none at all",
         ),
         (
-            (
-                "reproduce",
-                "fediod/table1",
-                "--only",
-                "row=fedavg",
-                "--set",
-                "privacy.epsilon=3",
-                "--set",
-                "privacy.mechanism=pate",
-            ),
+            "reproduce fediod/table1 --only row=fedavg"
+            " --set privacy.epsilon=3 --set privacy.mechanism=pate",
             "fedavg has no private form under pate; it has one under dp-sgd",
         ),
         (
-            (
-                "reproduce",
-                "dlad/table2",
-                "--only",
-                "dataset=mnist",
-                "--only",
-                "row=global-avg",
-                "--set",
-                "privacy.epsilon=8",
-            ),
+            "reproduce dlad/table2 --only dataset=mnist --only row=global-avg"
+            " --set privacy.epsilon=8",
             r"epsilon is of one sample, but clients hold one up to \d+ times here",
         ),
         (
-            ("sweep", "dlad/table2", "--epsilon", "8", "--only", "dataset=mnist"),
+            "sweep dlad/table2 --epsilon 8 --only dataset=mnist",
             r"epsilon is of one sample, but clients hold one up to \d+ times here",
         ),
         (
-            ("reproduce", "dlad/table2", "--set", "evaluation.last_epochs=0"),
+            "reproduce dlad/table2 --set evaluation.last_epochs=0",
             "evaluation.last_epochs is a number from 1, .*, not 0",
         ),
-        (("sweep", "fediod/table1", "--epsilon", "1,x"), "different positive numbers"),
-        (("sweep", "fediod/table1", "--epsilon", "1,1"), "different positive numbers"),
-        (("sweep", "fediod/table1", "--epsilon", "0"), "different positive numbers"),
-        (("sweep", "fediod/table7"), "no number per row and column to sweep"),
-        (("sweep", "fediod/tabel1"), "did you mean .*fediod/table1"),
-        (("check", "dlda"), "did you mean dlad"),
-        (("data", "--download", "cinic10"), "cannot be fetched by a program"),
-        (("partition", "--clients", "7", "--dataset", "digits"), "use 5 or 10"),
+        ("sweep fediod/table1 --epsilon 1,1", "different positive numbers"),
+        ("sweep fediod/table7", "no number per row and column to sweep"),
+        ("sweep fediod/tabel1", "did you mean .*fediod/table1"),
+        ("check dlda", "did you mean dlad"),
+        ("data --download cinic10", "cannot be fetched by a program"),
+        ("partition --clients 7 --dataset digits", "use 5 or 10"),
         (
-            ("partition", "--clients", "9000", "--kind", "dirichlet-fedkd", "--dataset", "digits"),
+            "partition --clients 9000 --kind dirichlet-fedkd --dataset digits",
             "cannot share 1437 samples",
         ),
-        (("plan", "--within", "5"), "--within names rows of a table, under smoke or cpu"),
-        (("plan", "dlad/table2", "--within", "5", "--profile", "gpu"), "under smoke or cpu"),
-        (("partition", "--kind", "dirichlet"), "--kind dirichlet: .*did you mean dirichlet-feddf"),
-        (("partition", "--kind", "iid,by-site"), "by-site divides no samples .*dirichlet-fedkd"),
-        (("reproduce", "dlad/table2", "--methods", ","), r"--methods takes \+name .* got ','"),
-        (("verify", "results/embedded", "--plugin", "missing.py"), r"missing\.py: there is no"),
-        (("unpack", "results/x.jsonl", "--plugin", "missing.py"), r"missing\.py: there is no"),
+        ("plan --within 5", "--within names rows of a table, under smoke or cpu"),
+        ("plan dlad/table2 --within 5 --profile gpu", "under smoke or cpu"),
+        ("partition --kind dirichlet", "--kind dirichlet: .*did you mean dirichlet-feddf"),
+        ("partition --kind iid,by-site", "by-site divides no samples .*dirichlet-fedkd"),
+        ("reproduce dlad/table2 --methods ,", r"--methods takes \+name .* got ','"),
+        ("verify results/embedded --plugin missing.py", r"missing\.py: there is no"),
+        ("unpack results/x.jsonl --plugin missing.py", r"missing\.py: there is no"),
     ],
 )
 def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, message):
-    done = run(tmp_path, *arguments)
+    done = run(tmp_path, *shlex.split(arguments))
     assert done.returncode == 2
     assert re.search(message, " ".join(done.stderr.split())), done.stderr
     assert "Traceback" not in done.stderr
@@ -177,30 +144,37 @@ def test_a_results_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
 # -- methods of the user's own --
 
 
-def test_check_names_the_broken_promise(tmp_path):
-    path = tmp_path / "silent.py"
-    path.write_text(
-        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
-        "@dataclass(frozen=True)\nclass Silent(Method):\n    sends = frozenset({'logits'})\n\n"
-        "    def fit(self, federation):\n        return federation.local_models()\n"
-    )
-    check = run(tmp_path, "check", "silent", "--plugin", str(path))
+@pytest.fixture
+def plugin(tmp_path):
+    """Writes a method with this body, whose lines begin with the ninth, and gives its file."""
+
+    def write(*fit, sends="frozenset()"):
+        path = tmp_path / "own.py"
+        head = (
+            "from dataclasses import dataclass\nimport torch\n"
+            f"from federation.method import Method\n\n@dataclass(frozen=True)\nclass Own(Method):\n    sends = {sends}\n"
+            "    def fit(self, federation):\n"
+        )
+        path.write_text(head + "".join(f"        {line}\n" for line in fit))
+        return str(path)
+
+    return write
+
+
+def test_check_names_the_broken_promise(tmp_path, plugin):
+    path = plugin("return federation.local_models()", sends="frozenset({'logits'})")
+    check = run(tmp_path, "check", "own", "--plugin", path)
     assert check.returncode == 1
     assert "broken" in check.stdout
-    assert f"ledger shows [] going up ({path}:9)" in check.stdout
+    assert f"ledger shows [] going up ({path}:8)" in check.stdout
 
 
-def test_check_tells_a_wrong_type_in_one_line_and_where(tmp_path):
-    path = tmp_path / "bare.py"
-    path.write_text(
-        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
-        "@dataclass(frozen=True)\nclass Bare(Method):\n    def fit(self, federation):\n"
-        "        return [m.state for m in federation.local_models()]\n"
-    )
-    check = run(tmp_path, "check", "bare", "--plugin", str(path))
+def test_check_tells_a_wrong_type_in_one_line_and_where(tmp_path, plugin):
+    path = plugin("return [m.state for m in federation.local_models()]")
+    check = run(tmp_path, "check", "own", "--plugin", path)
     assert check.returncode == 1
     found = check.stdout.splitlines()
-    learns, repeats, *others = (line for line in found if line.endswith(f"({path}:7)"))
+    learns, repeats, *others = (line for line in found if line.endswith(f"({path}:8)"))
     for broken in (learns, repeats):
         assert broken.startswith("broken")
         assert "fit returned list of dict; it must return a module" in broken
@@ -208,64 +182,32 @@ def test_check_tells_a_wrong_type_in_one_line_and_where(tmp_path):
     assert all(line.startswith("not judged") for line in others)
 
 
-def test_check_tells_where_a_method_that_does_not_run_ends(tmp_path):
-    path = tmp_path / "crash.py"
-    path.write_text(
-        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
-        "@dataclass(frozen=True)\nclass Crash(Method):\n    def fit(self, federation):\n"
-        "        nothing = 0\n        return 1 / nothing\n"
-    )
-    check = run(tmp_path, "check", "crash", "--plugin", str(path))
+def test_check_tells_where_a_method_that_does_not_run_ends(tmp_path, plugin):
+    path = plugin("nothing = 0", "return 1 / nothing")
+    check = run(tmp_path, "check", "own", "--plugin", path)
     assert check.returncode == 1
     text = " ".join(check.stderr.split())
-    assert f"crash does not run: ZeroDivisionError: division by zero ({path}:9)" in text
+    assert f"own does not run: ZeroDivisionError: division by zero ({path}:10)" in text
 
 
-def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path):
-    path = tmp_path / "exploding.py"
-    path.write_text(
-        "from dataclasses import dataclass\nimport torch\nfrom federation.method import"
-        " Method\n\n\n@dataclass(frozen=True)\nclass Exploding(Method):\n    def fit(self,"
-        " federation):\n        return federation.distill(torch.full((len(federation.public), 10),"
-        " torch.inf))\n"
-    )
-    extra = (
-        "--only",
-        "row=client-resnet,exploding",
-        "--plugin",
-        str(path),
-        "--methods",
-        "+exploding",
-    )
-    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra)
+def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path, plugin):
+    path = plugin("return federation.distill(torch.full((len(federation.public), 10), torch.inf))")
+    added = ("reproduce", "dlad/table2", *COLUMN, "--plugin", path, "--methods", "+own")
+    done = run(tmp_path, *added, "--only", "row=client-resnet,own")
     assert done.returncode == 1
     assert "DivergedError" in done.stdout
     found = {line["row"]: line for line in lines(tmp_path)}
-    assert found["exploding"]["status"].startswith("failed: DivergedError")
-    assert found["exploding"]["value"] == ""
+    assert found["own"]["status"].startswith("failed: DivergedError")
+    assert found["own"]["value"] == ""
     assert found["client-resnet"]["status"] == "ok"
-    again = (
-        *COLUMN,
-        "--only",
-        "row=client-resnet",
-        "--plugin",
-        str(path),
-        "--methods",
-        "+exploding",
-    )
-    assert run(tmp_path, "reproduce", "dlad/table2", *again).returncode == 0
+    assert run(tmp_path, *added, "--only", "row=client-resnet").returncode == 0
     assert [line["status"].split(":")[0] for line in lines(tmp_path)] == ["ok", "failed"]
 
 
-def test_a_method_that_returns_nothing_is_told_what_to_return(tmp_path):
-    path = tmp_path / "nothing.py"
-    path.write_text(
-        "from dataclasses import dataclass\nfrom federation.method import"
-        " Method\n\n\n@dataclass(frozen=True)\nclass Nothing(Method):\n    def fit(self,"
-        " federation):\n        return None\n"
-    )
-    extra = ("--only", "row=nothing", "--plugin", str(path), "--methods", "+nothing")
-    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra)
+def test_a_method_that_returns_nothing_is_told_what_to_return(tmp_path, plugin):
+    path = plugin("return None")
+    added = ("reproduce", "dlad/table2", *COLUMN, "--plugin", path, "--methods", "+own")
+    done = run(tmp_path, *added, "--only", "row=own")
     assert done.returncode == 1
     assert "fit returned NoneType; it must return a module, a checkpoint" in done.stdout
-    assert run(tmp_path, "check", "nothing", "--plugin", str(path)).returncode == 1
+    assert run(tmp_path, "check", "own", "--plugin", path).returncode == 1

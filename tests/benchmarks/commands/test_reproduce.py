@@ -201,7 +201,8 @@ def test_a_table_is_filled_column_by_column(copy):
             "reproduce",
             "dlad/table2",
             *BRIEF,
-            *"--only dataset=mnist --only distribution=iid,niid3 --only row=client-resnet".split(),
+            *shlex.split("--only dataset=mnist --only distribution=iid,niid3 --only"),
+            *shlex.split("row=client-resnet"),
         ).returncode
         == 0
     )
@@ -216,7 +217,7 @@ def test_several_seeds_give_mean_and_deviation(copy):
         "reproduce",
         "dlad/table2",
         *COLUMN,
-        *"--only row=global-avg --seeds 0,1".split(),
+        *shlex.split("--only row=global-avg --seeds 0,1"),
     )
     assert done.returncode == 0
     found = next(line for line in lines(copy) if line["row"] == "global-avg")
@@ -288,8 +289,8 @@ def test_table_one_is_printed_from_the_partition_itself(tmp_path):
 def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
     done = run(
         tmp_path,
-        *"reproduce dlad/figure2 --only distribution=niid1 --only".split(),
-        *"row=client-resnet,global-avg".split(),
+        *shlex.split("reproduce dlad/figure2 --only distribution=niid1 --only"),
+        *shlex.split("row=client-resnet,global-avg"),
     )
     assert done.returncode == 0, done.stderr
     epochs = [

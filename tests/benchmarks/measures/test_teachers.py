@@ -25,14 +25,13 @@ def held_out(monkeypatch):
     images = bright_images(BRIGHTNESS, 7)
 
     def put(labels):
-        monkeypatch.setattr(
-            "benchmarks.scenarios.samples.official_labels", lambda data: {"test": labels.numpy()}
+        source = SimpleNamespace(classes=6)
+        site = SimpleNamespace(
+            source=source,
+            labels=lambda split: labels.numpy(),
+            images=lambda split, indices, device: images[indices],
         )
-        monkeypatch.setattr(
-            "benchmarks.scenarios.samples.images_of",
-            lambda data, split, indices, side, device: images[indices],
-        )
-        monkeypatch.setattr("datasets.catalogue.source", lambda name: SimpleNamespace(classes=6))
+        monkeypatch.setattr("benchmarks.scenarios.sites.Site", lambda data, size: site)
 
     return put
 

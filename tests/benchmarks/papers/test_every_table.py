@@ -5,16 +5,20 @@ their cells, no two of them are one, and the card has every field of their metho
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
+from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.tables import registry
+from benchmarks.tables.derived import as_printed
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 from results import published
+from tests.benchmarks.papers.printed_cells import printed_records, run_of
 
 TABLES = [(paper, table) for paper in registry.papers().values() for table in paper.tables]
 RUNS = [
@@ -59,3 +63,35 @@ def test_every_field_of_every_rows_method_is_on_the_card_or_in_its_row(paper, ta
         fields = dataclasses.fields(registry.find_method(row.method).load())
         names = {f"{row.method}.{field.name}" for field in fields}
         assert names - stated - row.config.keys() == set(), row.key
+
+
+# -- printed numbers --
+
+
+@pytest.mark.parametrize(("paper", "table"), PRINTED, ids=lambda value: value.key)
+def test_every_printed_number_is_of_one_cell_or_derived_column(paper, table):
+    known = published.published_table(f"{paper.key}/{table.key}")
+    numbers = {(p.row, p.column, p.metric): p.value for p in known if p.value is not None}
+    records = as_printed(printed_records(paper, table), table.derived)
+    found = [
+        (record.row, f"{record.column} {m.column}".strip(), m.metric)
+        for record in records
+        for m in record.measurements
+    ]
+    assert sorted(found) == sorted(numbers)
+    assert {metric for *_, metric in numbers} <= set(table.metrics)
+
+
+@pytest.mark.parametrize(("paper", "table"), PRINTED, ids=lambda value: value.key)
+def test_every_claim_is_decided_as_in_print_by_the_printed_numbers(paper, table, tmp_path):
+    """But for claims that read other tables, whatever one needs is in the cells of its own."""
+    run = run_of(paper, table, tmp_path)
+    judged = {line["id"]: line for line in judge_claims(run, printed_records(paper, table))}
+    about = [claim for claim in published.claims(paper.key) if claim.table == table.key]
+    assert judged.keys() == {e.id for e in (*about, *paper.expectations(table))}
+    for claim in about:
+        if claim.cells and not re.search(r"(table|figure)\w+:", claim.predicate):
+            held, _, whole = claim.cells.partition("/")
+            line = judged[claim.id]
+            decided = (line["held"], line["failed"], line["undecided"])
+            assert decided == (held, str(int(whole) - int(held)), "0"), claim.id

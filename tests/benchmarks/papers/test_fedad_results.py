@@ -1,79 +1,29 @@
-"""FedAD's tables with numbers in them: claims judged, what is printed, and Table 4 as a run."""
+"""FedAD's tables with numbers in them: what is printed, and Table 4 as a run."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
-from dataclasses import asdict
+import shlex
 
 import pytest
 from rich.console import Console
 
 from benchmarks.reporting.layout import _scaled
 from benchmarks.reporting.printing import print_table
-from benchmarks.reporting.verdicts import judge_claims
 from benchmarks.reporting.writing import write_table
 from benchmarks.running.table_run import TableRun
+from benchmarks.tables import registry
+from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
-from results.published import claims, parse_column, published_table
-from results.record import Measurement, Record
-from results.store import TableFiles
-from tests.benchmarks.papers.fedad_cells import PAPER, PRINTED, cells, of_cell, table_of
-
-# -- claims --
+from results.published import parse_column, published_table
+from tests.benchmarks.papers.printed_cells import printed_records, run_of
 
 
-def printed_records(table):
-    """Records of the table's cells as if they had given what the paper prints."""
-    return [
-        Record(
-            table=cell.table,
-            row=cell.row,
-            column=cell.column,
-            seed=0,
-            seeds={},
-            profile=cell.profile,
-            protocol=cell.protocol,
-            cell=cell.key,
-            code=cell.code,
-            config=dict(cell.config),
-            data=asdict(cell.data),
-            statistic="as printed",
-            measurements=tuple(
-                Measurement(p.metric, p.value, p.column.removeprefix(cell.column).strip())
-                for p in of_cell(cell)
-            ),
-        )
-        for cell in cells(table)
-    ]
-
-
-def run_of(table, folder):
-    return TableRun(
-        PAPER,
-        table_of(table),
-        Selection(),
-        cells(table),
-        TableFiles(folder, "smoke", f"fedad/{table}"),
-    )
-
-
-@pytest.mark.parametrize("table", PRINTED)
-def test_every_claim_is_decided_as_in_print_by_the_printed_numbers(table, tmp_path):
-    """Whatever a claim needs is in the cells of its own table, so that a whole table decides it."""
-    judged = {
-        line["id"]: line for line in judge_claims(run_of(table, tmp_path), printed_records(table))
-    }
-    expected = {claim.id: claim for claim in claims("fedad") if claim.table == table}
-    assert judged.keys() == expected.keys()
-    for name, line in judged.items():
-        held, _, whole = expected[name].cells.partition("/")
-        assert (line["held"], line["failed"], line["undecided"]) == (
-            held,
-            str(int(whole) - int(held)),
-            "0",
-        ), name
+def records_and_run(table, folder):
+    found = registry.find_table(f"fedad/{table}")
+    return printed_records(*found), run_of(*found, folder)
 
 
 # -- what is printed --
@@ -84,8 +34,8 @@ def printed(tmp_path, monkeypatch):
     """Prints a table from records; returns what is shown and the folder."""
     monkeypatch.setattr(TableRun, "all_records", lambda run: list(run.records.values()))
 
-    def show(table, records):
-        run = run_of(table, tmp_path)
+    def show(table):
+        records, run = records_and_run(table, tmp_path)
         run.records = {record.cell: record for record in records}
         console = Console(file=io.StringIO(), width=250)
         print_table(console, run, write_table(run))
@@ -95,10 +45,10 @@ def printed(tmp_path, monkeypatch):
 
 
 def test_table_3_says_how_many_films_its_columns_have(printed):
-    _, text = printed("table3", printed_records("table3"))
+    _, text = printed("table3")
     sizes = [
         dict(cell.config)["partition.public_limit"]
-        for cell in cells("table3", only={"row": "fedad"})
+        for cell in expand(*registry.find_table("fedad/table3"), Selection(only={"row": "fedad"}))
     ]
     told = (
         f"public-size 1000, 5000, 10000, 15000, 20000, 26684 are {', '.join(map(str, sizes))} here"
@@ -108,13 +58,13 @@ def test_table_3_says_how_many_films_its_columns_have(printed):
 
 
 def test_at_the_papers_scale_nothing_is_scaled(tmp_path):
+    records, run = records_and_run("table3", tmp_path)
     paper = [
         dataclasses.replace(record, config={**record.config, "partition.public_limit": int(size)})
-        for record in printed_records("table3")
+        for record in records
         if (size := parse_column(record.column)["public-size"]) != "none"
     ]
     assert len(paper) == 6
-    run = run_of("table3", tmp_path)
     assert _scaled(run, paper) == []
     official = [dataclasses.replace(record, public={"used": "rsna-pneumonia"}) for record in paper]
     assert _scaled(run, official) == []
@@ -127,7 +77,7 @@ def test_at_the_papers_scale_nothing_is_scaled(tmp_path):
 
 
 def test_table_1_is_drawn_metric_by_metric_without_columns_of_other_metrics(printed):
-    run, _ = printed("table1", printed_records("table1"))
+    run, _ = printed("table1")
     text = run.files.path("md").read_text()
     auc, count, mauc = (
         text.index(f"## {title}") for title in ("AUC", "Number of classes", "Mean AUC")
@@ -156,13 +106,14 @@ def folder(tmp_path_factory, module_command):
     ]
     settings = [text for setting in few for text in ("--set", setting)]
     done = module_command(
-        *"benchmarks reproduce fedad/table4 --jobs 1 --results".split(),
+        *shlex.split("benchmarks reproduce fedad/table4 --jobs 1 --results"),
         str(results),
         *settings,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     one = module_command(
-        *"benchmarks reproduce fedad/table1 --jobs 1 --only train=cross-domain --results".split(),
+        *shlex.split("benchmarks reproduce fedad/table1 --jobs 1 --only train=cross-domain"),
+        *shlex.split("--results"),
         str(results),
         *settings,
     )

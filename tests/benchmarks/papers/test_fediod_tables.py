@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 
 import pytest
 
@@ -20,7 +21,7 @@ def tables(tmp_path_factory, module_command):
             "benchmarks", "reproduce", "fediod/table6", "fediod/table7", "--results", str(results)
         ),
         module_command(
-            *"benchmarks reproduce fediod/table1 --results".split(),
+            *shlex.split("benchmarks reproduce fediod/table1 --results"),
             str(results),
             "--methods",
             "+fediod-released",
@@ -146,7 +147,7 @@ def test_a_table_says_which_rows_report_their_best_epoch_and_does_not_rank_them_
 
 def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(command, tmp_path):
     done = command(
-        *"benchmarks reproduce fediod/table1 --results".split(),
+        *shlex.split("benchmarks reproduce fediod/table1 --results"),
         str(tmp_path),
         "--only",
         "row=fedavg,fedmd,fediod",
@@ -172,7 +173,7 @@ def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(com
 
 def test_public_labels_of_other_classes_make_no_row(command, tmp_path):
     done = command(
-        *"benchmarks reproduce fediod/table1 --results".split(),
+        *shlex.split("benchmarks reproduce fediod/table1 --results"),
         str(tmp_path),
         "--methods",
         "+public-only",
@@ -185,7 +186,7 @@ def test_public_labels_of_other_classes_make_no_row(command, tmp_path):
 
 def test_public_labels_of_the_task_make_a_row(command, tmp_path):
     done = command(
-        *"benchmarks reproduce dlad/table2 --results".split(),
+        *shlex.split("benchmarks reproduce dlad/table2 --results"),
         str(tmp_path),
         "--methods",
         "+public-only",

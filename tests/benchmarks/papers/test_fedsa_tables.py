@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 
 import pytest
 
@@ -14,30 +15,12 @@ from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES
-from results.published import published_table
 
 PAPER = registry.papers()["fedsa"]
-PRINTED = ("table1", "table2", "table3", "table4")
 
 
 def cells(table, **changes):
     return expand(PAPER, next(t for t in PAPER.tables if t.key == table), Selection(**changes))
-
-
-@pytest.mark.parametrize("protocol", ["paper", "released"])
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("table", PRINTED)
-def test_every_printed_number_has_a_cell_and_every_dash_has_none(table, profile, protocol):
-    published = published_table(f"fedsa/{table}")
-    printed = {(cell.row, cell.column, cell.metric) for cell in published if cell.value is not None}
-    of_column: dict[str, set[str]] = {}
-    for cell in published:
-        of_column.setdefault(cell.column, set()).add(cell.metric)
-    found = cells(table, profile=profile, protocol=protocol)
-    ours = [(cell.row, cell.column, metric) for cell in found for metric in of_column[cell.column]]
-    assert set(ours) == printed
-    assert len(ours) == len(printed)
-    assert all(of_column[cell.column] <= set(cell.metrics) for cell in found)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -68,7 +51,7 @@ def folder(tmp_path_factory, module_command):
     few = ["partition.pool_limit=300", "server.epochs=2", "local.epochs=2", "fedsa.selected=2"]
     settings = [text for setting in few for text in ("--set", setting)]
     done = module_command(
-        *"benchmarks reproduce fedsa/table3 fedsa/figure4a --results".split(),
+        *shlex.split("benchmarks reproduce fedsa/table3 fedsa/figure4a --results"),
         str(results),
         "--only",
         "dataset=cifar10",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 
 import pytest
 
@@ -23,7 +24,7 @@ def finished(tmp_path_factory, shared_command):
     """Figure 8 with two more rows."""
     results = tmp_path_factory.mktemp("figure8")
     done = shared_command(
-        *"benchmarks reproduce fediod/figure8 --methods +fedkd,+fedmd --results".split(),
+        *shlex.split("benchmarks reproduce fediod/figure8 --methods +fedkd,+fedmd --results"),
         str(results),
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr

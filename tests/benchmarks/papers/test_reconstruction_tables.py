@@ -6,17 +6,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.reporting.verdicts import judge_claims
-from benchmarks.running.events import record_of
-from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.derived import as_printed
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES
-from results.published import claims, format_column, parse_column, published_table
-from results.record import Measurement
-from results.store import TableFiles
+from results.published import format_column, parse_column, published_table
 
 TABLES = ("fedad/table6", "fedad/table7", "fedad/table8", "fediod/table9")
 SAME_AS_TABLE_7 = ("fl-mrcm", "fedad")
@@ -47,59 +41,6 @@ def printed(name):
     return {
         (p.row, p.column, p.metric): p.value for p in published_table(name) if p.value is not None
     }
-
-
-def given(name, profile):
-    """Row, column and metric of what a table's claims are judged on, where every cell has all of
-    its metrics, but no bytes where nothing is sent or print has a dash.
-    """
-    records = []
-    for cell in cells(name, profile):
-        method = registry.find_method(cell.method).load()
-        counted = method.sends and not method.oracle
-        metrics = [m for m in cell.metrics if m != "bandwidth-gb" or counted]
-        taken = tuple(Measurement(metric, 1.0) for metric in metrics)
-        records.append(record_of(cell, measurements=taken))
-    _, table = registry.find_table(name)
-    return [
-        (record.row, record.column, m.metric)
-        for record in as_printed(records, table.derived)
-        for m in record.measurements
-    ]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("name", TABLES)
-def test_every_printed_number_is_of_one_cell_or_derived_column_and_each_has_one(name, profile):
-    assert sorted(given(name, profile)) == sorted(printed(name))
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_claim_is_decided_as_in_print_by_the_printed_numbers(name, tmp_path):
-    """Printed means are not read: they are computed from the printed columns."""
-    paper, table = registry.find_table(name)
-    known, records = printed(name), []
-    for cell in cells(name, "smoke"):
-        found = {m: known.get((cell.row, cell.column, m)) for m in cell.metrics}
-        for rule in table.derived:
-            if cell.column in [format_column(dict(keys)) for keys in rule.of] and not rule.weights:
-                column = format_column(dict(rule.column))
-                found |= {  # equal parts of the printed sum
-                    m: total / len(rule.of)
-                    for m in rule.metrics
-                    if (total := known.get((cell.row, column, m))) is not None
-                }
-        taken = tuple(Measurement(m, value) for m, value in found.items() if value is not None)
-        records.append(record_of(cell, measurements=taken))
-    run = TableRun(paper, table, Selection(), cells(name, "smoke"), TableFiles(tmp_path, "", name))
-    judged = {line["id"]: line for line in judge_claims(run, records)}
-    expected = {c.id: c.cells for c in claims(paper.key) if c.table == table.key}
-    assert judged.keys() == expected.keys()
-    for claim, counts in expected.items():
-        held, _, whole = counts.partition("/")
-        line = judged[claim]
-        decided = (line["held"], line["failed"], line["undecided"])
-        assert decided == (held, str(int(whole) - int(held)), "0"), claim
 
 
 def test_a_printed_bandwidth_is_of_both_modalities_and_of_rows_that_send():

@@ -135,11 +135,11 @@ def test_no_patient_is_in_two_of_clients_validation_and_test():
     everything = {"partition.pool_limit": 0, "partition.test_limit": 0}
     configuration = Configuration.parse(config_of("nih-cxr14", **everything))
     read = films.site_of(configuration, data)
-    division = films.divide_site(configuration.partition, read, 3, Seeds())
+    dealt, validation = films.divide_site(configuration.partition, read, 3, Seeds())
     train, test = (read.groups(s, read.samples(s)) for s in ("train", "test"))
     held = [
-        set(train[np.concatenate(division.clients)]),
-        set(train[division.validation]),
+        set(train[np.concatenate(dealt)]),
+        set(train[validation]),
         set(test[films.test_indices(configuration.partition, read, Seeds())]),
     ]
     assert all(held)
@@ -158,13 +158,11 @@ def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_
     one, other = (
         films.divide_site(configuration.partition, site, 3, Seeds()) for site in (first, second)
     )
-    held = [set(patients[division.validation]) for division in (one, other)]
-    trained = [set(patients[np.concatenate(division.clients)]) for division in (one, other)]
+    held = [set(patients[validation]) for _, validation in (one, other)]
+    trained = [set(patients[np.concatenate(dealt)]) for dealt, _ in (one, other)]
     assert len(held[0]) > 1
     assert all(not a & b for a in held for b in trained)
-    assert (
-        one.clients[0].tolist() != other.clients[0].tolist()
-    )  # though each site deals its films by itself
+    assert one[0][0].tolist() != other[0][0].tolist()  # though each site deals its films by itself
 
 
 @pytest.mark.parametrize(

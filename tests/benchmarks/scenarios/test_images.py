@@ -7,15 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from baselines.standalone import Standalone
 from benchmarks.tables.spec import HELD_OUT, PROFILES
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
-from federation.augmentation.basic import Augmentation
-from federation.inside.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.training.plan import TrainingPlan
 from results.files import DataError
 from tests.benchmarks.scenarios.image_federations import (
     build,
@@ -73,12 +69,6 @@ def test_another_partition_seed_gives_other_samples_and_other_axes_do_not():
         first, divide(config, mnist_labels(), Seeds(weights=1, shuffling=2)).clients[0]
     )
     assert not np.array_equal(first, divide(config, mnist_labels(), Seeds(partition=1)).clients[0])
-
-
-def test_seven_clients_are_refused_with_what_would_work():
-    config = {**config_of("table2", dataset="mnist", distribution="niid1"), "partition.clients": 7}
-    with pytest.raises(PartitionError, match="use 5 or 10"):
-        divide(config, mnist_labels(), Seeds())
 
 
 def test_a_planned_federation_has_sizes_and_no_images():
@@ -157,22 +147,6 @@ def test_a_federation_takes_its_public_images_from_the_other_data_set():
     assert len(everything) == public.sizes["train"]
     known = {tuple(image.flatten().tolist()) for image in everything}
     assert {tuple(image.flatten().tolist()) for image in federation.public.images} <= known
-
-
-def test_the_classes_of_the_task_are_those_of_the_clients_data():
-    federation = build(fediod_config(dataset="cifar100"), name="cifar100", other="cifar10")
-    assert federation.task.classes == 100
-    assert {len(client.label_counts) for client in federation.clients} == {100}
-
-
-def test_labels_of_another_data_set_are_never_the_oracles():
-    class Oracle(Standalone):
-        oracle = frozenset({"public-labels"})
-
-    data, other = (catalogue.resolve(name, embedded=True) for name in ("cifar10", "cifar100"))
-    federation = federation_of(fediod_config(), data, Oracle, public=other)
-    with pytest.raises(OracleError):
-        federation.evaluation.public_labels()
 
 
 def test_the_public_sets_identity_is_that_of_the_data_it_comes_from():
@@ -307,33 +281,6 @@ def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside()
 
 
 # -- plans and augmentation --
-
-
-def test_settings_of_plans_and_augmentation_reach_the_federation():
-    config = fediod_config(
-        "cpu", row="fediod", **{"local.clip_norm": 5.0, "augmentation.cutout": 3}
-    )
-    federation = build(config, device="meta")
-    assert federation.augmentation == Augmentation(crop=2, horizontal_flip=True, cutout=3)
-    assert federation.local == TrainingPlan(
-        epochs=20,
-        batch_size=64,
-        lr=0.05,
-        optimizer="sgd",
-        momentum=0.9,
-        weight_decay=3e-4,
-        schedule="cosine",
-        final_lr=0.001,
-        clip_norm=5.0,
-    )
-    assert federation.server == TrainingPlan(epochs=30, batch_size=128, lr=1e-3)
-
-
-def test_no_augmentation_at_all_is_none():
-    names = dict.fromkeys(
-        ("augmentation.crop", "augmentation.horizontal_flip", "augmentation.cutout"), 0
-    )
-    assert build(fediod_config(**names), other="cifar100", device="meta").augmentation is None
 
 
 def test_what_is_held_out_as_public_is_no_clients_whatever_public_images_a_method_has():

@@ -9,8 +9,8 @@ import torch
 
 from benchmarks.scenarios import pixels
 from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.samples import official_labels
 from benchmarks.scenarios.scenario import DataSets
+from benchmarks.scenarios.sites import official_labels
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from datasets.partitions import PartitionError

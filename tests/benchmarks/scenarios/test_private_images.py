@@ -9,7 +9,6 @@ import torch
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
-from federation.inside.evaluation import OracleError
 from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
@@ -168,11 +167,6 @@ def test_the_servers_data_are_the_targets(servers):
     assert servers.probe().digest != servers.public.digest
 
 
-def test_labels_of_the_public_images_stay_an_oracles(servers):
-    with pytest.raises(OracleError):
-        servers.evaluation.public_labels()
-
-
 def test_a_planned_federation_knows_the_sizes_of_both_sets():
     data = {
         name: ResolvedData(name, name, "real", "", "not present")
@@ -262,13 +256,6 @@ def test_teachers_have_tasks_of_their_own_and_networks_to_suit():
     )  # the same images with other targets
 
 
-def test_a_network_that_makes_maps_is_used_as_it_is():
-    federation = rooms(**{"network.server": "unet-narrow"})
-    assert federation.networks.server == "unet-narrow"
-    outputs = federation.networks.initial("unet-narrow")(torch.empty(2, 3, 16, 16, device="meta"))
-    assert outputs.shape == (2, 8, 16, 16)
-
-
 def test_a_network_that_makes_maps_is_refused_for_classification():
     with pytest.raises(ModelError, match=r"^unet-narrow makes maps, and the task needs scores"):
         rooms("classification", **{"network.server": "unet-narrow"})
@@ -305,11 +292,3 @@ def test_server_and_teachers_see_other_images_of_one_set():
         )
         == 8
     )
-
-
-def test_images_are_not_augmented_where_a_teacher_learns_values_of_their_pixels():
-    flips = {"augmentation.horizontal_flip": True}
-    both = {"partition.clients": 2, "partition.teachers": "class+normal"}
-    with pytest.raises(ValueError, match=r"not augmented.*leave augmentation\.\* off"):
-        rooms(**both, **flips)
-    assert rooms(**both).augmentation is None

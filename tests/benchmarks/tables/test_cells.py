@@ -189,14 +189,6 @@ def test_a_field_that_is_set_reaches_the_cells_of_its_method_alone(table1):
     assert {row for row in plain if plain[row].key != changed[row].key} == {"dlad"}
 
 
-def test_overridden_cells_are_cells_of_their_own(table1):
-    only = {"row": "fedavg", "dataset": "cifar10"}
-    plain, other = Selection(only=only), Selection(only=only, overrides=(("local.epochs", 7),))
-    changed = expand(*table1, other)
-    assert {dict(cell.config)["local.epochs"] for cell in changed} == {7}
-    assert not {cell.key for cell in changed} & {cell.key for cell in expand(*table1, plain)}
-
-
 WAYS = [
     Execution("bf16"),
     Execution("tf32"),

@@ -50,23 +50,6 @@ def test_only_methods_that_use_public_images_have_any(table1, protocol):
     assert {dict(cell.config)["public.name"] for cell in found if cell.row in without} == {""}
 
 
-@pytest.mark.parametrize("name", ["fediod/table6", "fediod/table7"])
-def test_ablations_of_a_method_without_public_images_have_none(name):
-    assert {cell.public for cell in expand(*registry.find_table(name), Selection())} == {None}
-
-
-def test_metrics_and_unit_are_the_tables(table1, table2):
-    def kinds(paper, table):
-        return {
-            (cell.metrics, cell.unit, cell.measure) for cell in expand(paper, table, Selection())
-        }
-
-    assert kinds(*table1) == {(("accuracy",), "percent", "final")}
-    assert kinds(*table2) == {(("accuracy",), "fraction", "final")}
-    scores = (("inception-score", "adapted-inception-score"), "", "samples")
-    assert kinds(*registry.find_table("fediod/table7")) == {scores}
-
-
 def test_an_offered_row_joins_by_its_key_with_its_own_configuration(table1):
     plain, more = expand(*table1, Selection()), expand(*table1, Selection(add=("fediod-own",)))
     assert (len(plain), len(more)) == (36, 40)
@@ -80,32 +63,6 @@ def test_an_offered_row_joins_by_its_key_with_its_own_configuration(table1):
         *table1, Selection(add=("fediod-own",), only={"row": "fediod-own", "dataset": "cifar10"})
     )
     assert [cell.row for cell in only] == ["fediod-own"] * 2
-
-
-@pytest.mark.parametrize(
-    ("name", "printed", "limit"),
-    [
-        ("fediod/table1", "fediod-eq10", "fediod"),
-        ("fediod/table6", "gan=eq2 mimic=eq8 tau=inf eq10", "gan=eq2 mimic=eq8 tau=inf"),
-        ("fediod/table6", "fediod-eq10", "gan=eq2 mimic=eq8 tau=inf conf unique"),
-    ],
-)
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
-def test_eq10_as_printed_stands_beside_the_limit_of_eq6(name, printed, limit, profile):
-    rows = {
-        cell.row: dict(cell.config)
-        for cell in expand(*registry.find_table(name), Selection(profile, add=(printed,)))
-        if cell.column == "dataset=cifar10 alpha=0.1"
-    }
-    differing = {key for key in rows[printed] if rows[printed][key] != rows[limit][key]}
-    assert differing == {"fediod.printed_mimic"}
-    assert rows[printed]["fediod.printed_mimic"] is True
-    assert rows[printed]["fediod.temperature"] == 0
-
-
-def test_an_offered_row_cannot_be_added_twice(table1):
-    with pytest.raises(SpecError, match="has that row already"):
-        expand(*table1, Selection(add=("fediod-own", "fediod-own")))
 
 
 def test_a_row_of_another_protocol_is_run_under_it_whatever_the_command_says(table1):

@@ -137,16 +137,6 @@ def tiny_paper(*settings):
     return Paper("p", "", "", settings, (table,), True, ("partition",)), table
 
 
-def test_a_value_may_depend_on_the_method_and_a_rows_own_configuration_comes_first():
-    paper, table = tiny_paper(
-        Setting("local.epochs", {"method=fedavg|feddf": 40, "": 500}, "paper", "")
-    )
-    configs = [paper.config(table, row, table.columns[0], "paper", "paper") for row in table.rows]
-    assert [config["local.epochs"] for config in configs] == [40, 9]
-    third = paper.config(table, Row("x", "fedkd", "X"), table.columns[0], "paper", "paper")
-    assert third["local.epochs"] == 500
-
-
 def test_a_released_value_per_column_is_picked_like_any_other():
     setting = Setting("m.epochs", 300, "paper", "", released={"dataset=a": 500, "": 800}, smoke=2)
     paper, table = tiny_paper(setting)
@@ -200,11 +190,6 @@ def test_no_two_rows_of_an_ablation_are_the_same_run(table, profile):
         for row in rows
     }
     assert len(configs) == len(rows)
-
-
-def test_only_fediods_ablations_cannot_follow_the_released_code():
-    refusing = {f"{paper.key}/{table.key}" for paper, table in TABLES if not table.released}
-    assert refusing == {"fediod/table6", "fediod/table7", "fediod/trial"}
 
 
 WITH_EXPECTATIONS = [(paper, table) for paper, table in TABLES if paper.expectations(table)]
@@ -281,21 +266,6 @@ def test_a_row_is_absent_from_columns_that_hold_any_of_its_pairs():
     assert [key for key, there in exists.items() if there] == [("homogeneous", "0.10")]
     assert Row("scratch", "scratch", "Scratch").applies({}, {"setting": "heterogeneous"})
     assert row.applies({}, {"dataset": "cifar10"})  # a table without these columns
-
-
-def test_fedsas_dashes_are_of_semi_supervised_rows_with_all_labels_and_of_transfer():
-    paper, table = registry.find_table("fedsa/table1")
-    dashes = {
-        (row.key, column["setting"], column["fraction"])
-        for column in table.columns
-        for row in table.rows
-        if not row.applies(paper.config(table, row, column, "paper", "paper"), column)
-    }
-    semi = ("pseudo-label", "noisy-student", "fixmatch", "meta-pseudo-labels")
-    assert dashes == {
-        ("transfer", "heterogeneous", "0.10"),
-        *((row, "homogeneous", "1.00") for row in semi),
-    }
 
 
 def test_an_unknown_source_of_a_value_is_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_a_table_of_methods_without_a_private_form_is_refused():
 
 def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
     done = shared_command(
-        *"benchmarks sweep fediod/table1 --epsilon 50 --results".split(),
+        *shlex.split("benchmarks sweep fediod/table1 --epsilon 50 --results"),
         str(tmp_path),
         "--only",
         "row=standalone,fedkd",
