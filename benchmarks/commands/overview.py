@@ -12,8 +12,8 @@ from rich.table import Table as RichTable
 
 from benchmarks.commands.app import console
 from benchmarks.tables import registry
+from benchmarks.tables.defaults import Told, told_of
 from benchmarks.tables.request import Request, takes
-from benchmarks.tables.told import Told, told_of
 from results import published
 from results.files import DataError
 
@@ -39,7 +39,7 @@ def list_everything() -> None:
     entries = registry.methods().values()
     told = told_of(entries)
     for method in entries:
-        says = told.get(method.name, Told("", "", ()))
+        says = told.get(method.name, Told())
         methods.add_row(
             method.name,
             escape(says.summary),

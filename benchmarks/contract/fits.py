@@ -17,7 +17,7 @@ from benchmarks.scenarios.assembly import Run, assemble
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import Parts
 from benchmarks.scenarios.small import shortened, small_config, small_data
-from benchmarks.tables.scenario_registry import find_scenario
+from benchmarks.tables.registry import find_scenario
 from datasets.access import while_fitting
 from federation.cache import StageCache, content_digest
 from federation.channel import Channel, Transfer, encode
@@ -91,7 +91,7 @@ class Fit:
         axes = ("partition", "weights", "sampling", "shuffling")
         seeds = replace(Seeds.moving(axes, self.seed), noise=self.noise)
         configuration = Configuration.parse(small_config(kind, self.brief, self.mechanism))
-        scenario = find_scenario(configuration.data.task).load()
+        scenario = find_scenario(configuration.data.task)
         parts = scenario.parts(configuration, small_data(kind), seeds, "cpu")
         for change in self.changes:
             parts = change(parts)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
-from benchmarks.tables.scenario_registry import find_scenario
+from benchmarks.tables.registry import find_scenario
 from metrics.names import BANDWIDTH, SUBJECTS, at_site
 from results.record import Measurement
 
@@ -61,7 +61,7 @@ def _of(run: FittedCell) -> tuple[Configuration, ModuleType]:
     from benchmarks.scenarios.configuration import Configuration
 
     configuration = Configuration.parse(run.config)
-    return configuration, find_scenario(configuration.data.task).load()
+    return configuration, find_scenario(configuration.data.task)
 
 
 def measure(

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.measures.film_counts import scarce_findings
 from benchmarks.tables.measure import Config, FittedCell, Measure, Taken, counted
-from benchmarks.tables.scenario_registry import find_scenario
+from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Findings(Measure):
         from benchmarks.scenarios.configuration import Configuration
 
         configuration = Configuration.parse(run.config)
-        scenario = find_scenario(configuration.data.task).load()
+        scenario = find_scenario(configuration.data.task)
         wanted, device = configuration.evaluation.test, str(run.federation.networks.device)
         tested = next(source for source in run.sources if source.asked == wanted)
         test, labelled = scenario.test_set(configuration, tested, run.seeds, device)

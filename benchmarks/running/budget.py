@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from benchmarks.scenarios.assembly import Run, assemble, make_method
 from benchmarks.scenarios.configuration import Config, Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables import registry, scenario_registry
+from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import Scalar, SpecError
 from federation.cache import StageCache
@@ -37,7 +37,7 @@ def parts_on_meta(cell: Cell, data: DataSets, seeds: Seeds) -> Parts:
 @functools.lru_cache(maxsize=8)  # a column has as many as its rows use data in different ways
 def _parts(config: tuple[tuple[str, Scalar], ...], data: DataSets, seeds: Seeds) -> Parts:
     configuration = Configuration.parse(dict(config))
-    scenario = scenario_registry.find_scenario(configuration.data.task).load()
+    scenario = registry.find_scenario(configuration.data.task)
     return scenario.parts(configuration, data, seeds, "meta")
 
 

@@ -11,8 +11,7 @@ import torch
 
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables.registry import MethodEntry
-from benchmarks.tables.scenario_registry import find_scenario
+from benchmarks.tables.registry import MethodEntry, find_scenario
 from benchmarks.tables.spec import DUPLICATES, Scalar
 from federation.cache import StageCache
 from federation.channel import Channel
@@ -63,7 +62,7 @@ def build_federation(
     Raises DataError for absent or damaged data and impossible partitions, SpecError for a task that
     no scenario claims, ValueError for what `assemble` refuses.
     """
-    scenario = find_scenario(configuration.data.task).load()
+    scenario = find_scenario(configuration.data.task)
     parts = scenario.parts(configuration, data, run.seeds, run.device)
     return assemble(parts, configuration, method, run)
 

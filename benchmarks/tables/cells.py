@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.tables import registry, scenario_registry
+from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
@@ -130,7 +130,7 @@ def _modules(measure: str, task: str, data: tuple[str, ...]) -> tuple[str, ...]:
     return (
         "benchmarks.running.execute",
         registry.measure_module(measure),
-        scenario_registry.find_scenario(task).module,
+        registry.scenario_module(task),
         *folder_modules("models.networks"),
         *(catalogue.reader_module(name) for name in data),
     )

@@ -1,5 +1,5 @@
-"""Settings that a spec leaves to a method's class: the field's default, with its docstring as the
-source.
+"""What the source of a method says, read without importing it, which takes seconds: the settings
+that a spec leaves to its class, with the field's docstring as the source, and a line for `list`.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ import ast
 import contextlib
 import functools
 import itertools
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields, replace
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from benchmarks.tables import registry
+from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import AS_CLASS, Scalar, Setting
 from results.sourcecode import ROOT
 
@@ -38,6 +40,45 @@ def filled(
     }
 
 
+@dataclass(frozen=True)
+class Told:
+    """A method in a line."""
+
+    summary: str = ""
+    """The first sentence of its class."""
+    base: str = ""
+    """The method that its class derives from; empty for none."""
+    sends: tuple[str, ...] = ()
+    """Kinds of payload that leave a client."""
+
+
+def told_of(entries: Iterable[MethodEntry]) -> dict[str, Told]:
+    """By name, what the classes of these methods say; nothing of one that has no title."""
+    titled = {e.name: [n for n in _classes(Path(e.path)) if _assigned(n, "title")] for e in entries}
+    found = {name: nodes[0] for name, nodes in titled.items() if nodes}
+    names = {node.name: name for name, node in found.items()}
+
+    def base_of(node: ast.ClassDef) -> str:
+        bases = (base.id for base in node.bases if isinstance(base, ast.Name))
+        return next((names[base] for base in bases if base in names), "")
+
+    def sends_of(node: ast.ClassDef) -> tuple[str, ...]:
+        if not (declared := _assigned(node, "sends")):
+            return sends_of(found[base_of(node)]) if base_of(node) else ()
+        texts = (part.value for part in ast.walk(declared) if isinstance(part, ast.Constant))
+        return tuple(sorted(text for text in texts if isinstance(text, str)))
+
+    return {
+        name: Told(_sentence(ast.get_docstring(node) or ""), base_of(node), sends_of(node))
+        for name, node in found.items()
+    }
+
+
+def _sentence(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", paragraph)[0]
+
+
 @functools.cache
 def _default(setting: str) -> Scalar:
     """The default of a field, `fedad.rho`."""
@@ -61,12 +102,9 @@ def _source(setting: str) -> str:
 def _statements(path: Path, field: str) -> Iterator[tuple[Scalar | None, str]]:
     """What a method's file or package, and then those of the classes that it derives from, say of
     a field: its default, None where that is no plain value, and its docstring.
-
-    They are read, for to import a method takes seconds.
     """
     bases: list[Path] = []
-    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-        body = ast.parse(file.read_bytes()).body
+    for body in _bodies(path):
         classes = [node for node in body if isinstance(node, ast.ClassDef)]
         for node in classes:
             for statement, after in itertools.pairwise([*node.body, ast.Pass()]):
@@ -82,6 +120,24 @@ def _statements(path: Path, field: str) -> Iterator[tuple[Scalar | None, str]]:
         file = base if base.is_dir() else base.with_suffix(".py")
         if file.exists():
             yield from _statements(file, field)
+
+
+def _bodies(path: Path) -> Iterator[list[ast.stmt]]:
+    """The statements of a file, or of each file of a package."""
+    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        yield ast.parse(file.read_bytes()).body
+
+
+def _classes(path: Path) -> list[ast.ClassDef]:
+    return [node for body in _bodies(path) for node in body if isinstance(node, ast.ClassDef)]
+
+
+def _assigned(node: ast.ClassDef, name: str) -> ast.expr | None:
+    """What the body of a class assigns to a name."""
+    for statement in node.body:
+        if isinstance(statement, ast.Assign) and name in map(ast.unparse, statement.targets):
+            return statement.value
+    return None
 
 
 def _plain(value: ast.expr | None) -> Scalar | None:

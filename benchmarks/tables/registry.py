@@ -4,6 +4,7 @@ scenarios in `benchmarks/scenarios/`, methods in `methods/`, `baselines/` and pl
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import importlib
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.tables.measure import Measure
 from benchmarks.tables.spec import PLANS, Paper, SpecError, Table
@@ -79,6 +80,43 @@ def _defining(folder: str, name: str) -> list[str]:
     files = sorted((ROOT / "benchmarks" / folder).glob("*.py"))
     defines = re.compile(rf"^{name} = ", re.MULTILINE)
     return [path.stem for path in files if defines.search(path.read_text(encoding="utf-8"))]
+
+
+@functools.cache
+def scenarios() -> dict[str, str]:
+    """The module of the scenario that claims each task, a value of `data.task`: of the files in
+    `benchmarks/scenarios/` that state `TASKS`, which is read without running them. Raises SpecError
+    if two claim one task.
+    """
+    by_task: dict[str, str] = {}
+    for stem in _defining("scenarios", "TASKS"):
+        text = (ROOT / "benchmarks" / "scenarios" / f"{stem}.py").read_text(encoding="utf-8")
+        stated = re.search(r"^TASKS = (\(.*?\))", text, re.MULTILINE | re.DOTALL)
+        assert stated is not None
+        for task in ast.literal_eval(stated[1]):
+            if task in by_task:
+                other = by_task[task].rpartition(".")[2]
+                raise SpecError(f"two scenarios claim the task {task!r}: {other} and {stem}")
+            by_task[task] = f"benchmarks.scenarios.{stem}"
+    return by_task
+
+
+def scenario_module(task: str) -> str:
+    """The module of the scenario that claims a task. Raises SpecError with near names.
+
+    Nothing that runs a cell imports it by name, so that the code of a cell is that of its own
+    scenario.
+    """
+    if task not in scenarios():
+        raise SpecError(f"no scenario has the task {task!r}; {near(task, scenarios())}")
+    return scenarios()[task]
+
+
+def find_scenario(task: str) -> Any:
+    """The scenario that claims a task: a module with a function `parts(configuration, data, seeds,
+    device)`, which gives `benchmarks.scenarios.scenario.Parts`. Raises SpecError with near names.
+    """
+    return importlib.import_module(scenario_module(task))
 
 
 @functools.cache

@@ -152,7 +152,8 @@ def plugin(tmp_path):
         path = tmp_path / "own.py"
         head = (
             "from dataclasses import dataclass\nimport torch\n"
-            f"from federation.method import Method\n\n@dataclass(frozen=True)\nclass Own(Method):\n    sends = {sends}\n"
+            "from federation.method import Method\n\n@dataclass(frozen=True)\n"
+            f"class Own(Method):\n    sends = {sends}\n"
             "    def fit(self, federation):\n"
         )
         path.write_text(head + "".join(f"        {line}\n" for line in fit))

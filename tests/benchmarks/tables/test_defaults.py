@@ -1,11 +1,12 @@
-"""Settings that specs leave to a method's class."""
+"""What is read of a method's source: settings that specs leave to its class, its line in `list`."""
 
 from __future__ import annotations
 
 import pytest
 
+from benchmarks.reporting.method_cards import summary
 from benchmarks.tables import registry
-from benchmarks.tables.defaults import filled, settled
+from benchmarks.tables.defaults import filled, settled, told_of
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import AS_CLASS, as_class
@@ -37,3 +38,14 @@ def test_no_cell_is_left_with_a_field_that_has_no_value():
     for name in ("fedad/table5", "fediod/table1", "fedsa/table3"):
         for cell in expand(*registry.find_table(name), Selection()):
             assert AS_CLASS not in dict(cell.config).values()
+
+
+def test_a_method_is_told_as_its_class_has_it():
+    entries = registry.methods()
+    told = told_of(entries.values())
+    for name, entry in entries.items():
+        method = entry.load()
+        assert set(told[name].sends) == method.sends, name
+        assert told[name].summary, name
+        assert summary(method).startswith(told[name].summary), name
+    assert (told["fedprox"].base, told["fedavg"].base) == ("fedavg", "")

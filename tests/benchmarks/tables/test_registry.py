@@ -10,7 +10,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError
 from federation.surroundings import flags
 from results import published
-from results.sourcecode import code_digest
+from results.sourcecode import ROOT, code_digest, imported_modules
 
 
 def test_all_published_tables_are_listed_and_have_a_spec():
@@ -225,3 +225,45 @@ def test_methods_of_the_repository_are_files_and_packages():
     assert known["fediod"].module == "methods.fediod"
     assert known["dlad"].module == "methods.dlad"
     assert "--init--" not in known
+
+
+# -- scenarios --
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [(registry.TASK, "images"), ("segmentation", "images"), ("findings", "films")],
+)
+def test_the_task_decides_on_the_scenario(task, name):
+    assert registry.scenario_module(task) == f"benchmarks.scenarios.{name}"
+    assert task in registry.find_scenario(task).TASKS
+
+
+def test_a_task_that_no_scenario_claims_is_refused_with_near_names():
+    with pytest.raises(SpecError, match="has the task 'finding'; did you mean findings"):
+        registry.find_scenario("finding")
+
+
+def test_a_file_with_tasks_is_a_scenario_and_no_task_has_two(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "ROOT", tmp_path)
+    monkeypatch.setattr(registry, "scenarios", registry.scenarios.__wrapped__)
+    folder = tmp_path / "benchmarks" / "scenarios"
+    folder.mkdir(parents=True)
+    (folder / "volumes.py").write_text('TASKS = ("organs",)\nimport not_there\n')
+    (folder / "helpers.py").write_text("SIZE = 3\n")
+    assert registry.scenarios() == {"organs": "benchmarks.scenarios.volumes"}
+    (folder / "slices.py").write_text('TASKS = ("lesions", "organs")\n')
+    with pytest.raises(SpecError, match="two scenarios claim the task 'organs': slices and vol"):
+        registry.scenarios()
+
+
+def test_what_runs_a_cell_imports_no_scenario_by_name():
+    """Else the code of every scenario were part of every cell's."""
+    waiting, reached = ["benchmarks.scenarios.assembly", "benchmarks.running.plan"], set()
+    while waiting:
+        module = waiting.pop()
+        if module not in reached and (ROOT / (module.replace(".", "/") + ".py")).exists():
+            reached.add(module)
+            waiting += imported_modules(module)
+    assert "benchmarks.running.execute" in reached
+    assert not reached & {*registry.scenarios().values()}
