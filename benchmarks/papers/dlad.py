@@ -145,7 +145,6 @@ PAPER = Paper(
         ),
         Table(
             key="figure2",
-            title="Figure 2",
             caption="Accuracy by epoch on CINIC-10: clients, then the global model (N = 10)",
             rows=tuple(row for row in ROWS if row.key != "client-densenet"),
             columns=grid(distribution=DISTRIBUTIONS),
@@ -156,7 +155,6 @@ PAPER = Paper(
         ),
         Table(
             key="trial",
-            title="Trial",
             caption="MNIST at the paper's schedule (N = 10)",
             rows=ROWS,
             columns=grid(distribution=DISTRIBUTIONS),

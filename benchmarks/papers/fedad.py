@@ -163,7 +163,6 @@ PAPER = Paper(
     tables=(
         _table(
             key="table1",
-            title="Table 1",
             caption="AUC of findings on chest films of NIH ChestX-ray14 and CheXpert, by where the clients' films come from",
             rows=(
                 replace(CENTRALIZED, absent=(f"train={BOTH}",)),
@@ -177,7 +176,6 @@ PAPER = Paper(
         ),
         _table(
             key="table2",
-            title="Table 2",
             caption="Mean AUC with and without the attention bound, and by share of local models dropped, over K and alpha",
             rows=(
                 replace(CENTRALIZED, absent=("clients=3|5",)),
@@ -194,7 +192,6 @@ PAPER = Paper(
         ),
         _table(
             key="table3",
-            title="Table 3",
             caption="Mean AUC against the number of public films (CheXpert, K = 3, alpha = 1)",
             rows=(replace(CENTRALIZED, absent=("public-size=" + "|".join(map(str, SIZES)),)), replace(FEDAD, absent=NO_PUBLIC)),
             columns=grid(dataset=(CHEXPERT,), **{"public-size": ("none", *map(str, SIZES))}),
@@ -206,7 +203,6 @@ PAPER = Paper(
         ),
         _table(
             key="table4",
-            title="Table 4",
             caption="Federated methods on chest films (CheXpert, K = 3, alpha = 1), and what each exchanges",
             rows=(
                 CENTRALIZED,
@@ -224,7 +220,6 @@ PAPER = Paper(
         *fedad_reconstruction.TABLES,
         _table(
             key="figure3",
-            title="Figure 3",
             caption="Attention of local models in test films, its consensus (yellow), diversity (black), and the central model's",
             rows=(
                 Row(
@@ -242,7 +237,6 @@ PAPER = Paper(
         ),
         Table(
             key="trial",
-            title="Trial",
             caption="Canvases of digits at three clients, and at two sites of three with label sets of their own",
             rows=(
                 replace(CENTRALIZED, absent=(TWO,)),

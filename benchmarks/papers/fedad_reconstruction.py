@@ -124,7 +124,6 @@ _table = partial(Table, axes=AXES, unit="fraction", settings=SETTINGS)
 TABLES = (
     _table(
         key="table6",
-        title="Table 6",
         caption="Reconstruction of T1-weighted brain MRI: the ensemble, the non-local block, the bounds and the public images",
         rows=tuple(Row(key, "fedad", title, config=config) for key, title, config in ABLATION),
         columns=({"train": ALL, "test": ALL, "modality": "t1"},),
@@ -139,7 +138,6 @@ TABLES = (
     ),
     _table(
         key="table7",
-        title="Table 7",
         caption="Reconstruction of brain MRI on the test subjects of the sites that train",
         rows=(Row("standalone", "standalone", "Standalone", absent=(f"train={ALL}",)), CENTRALIZED, MRCM, FEDAD),
         columns=IN_DOMAIN,
@@ -157,7 +155,6 @@ TABLES = (
     ),
     _table(
         key="table8",
-        title="Table 8",
         caption="Reconstruction of brain MRI on the test subjects of a site that does not train",
         rows=(FEDAVG, MRCM, FEDDF, FEDAD, CENTRALIZED),
         columns=UNSEEN,
@@ -177,7 +174,6 @@ TABLES = (
     ),
     _table(
         key="figure4",
-        title="Figure 4",
         caption="Reconstructions of a test slice of each site, and their errors",
         rows=(CENTRALIZED, MRCM, FEDAD),
         columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),

@@ -84,7 +84,6 @@ PRIVATE = ("eps1=1",)
 TABLES = (
     Table(
         key="table5",
-        title="Table 5",
         caption="Segmentation of brain tumours in volumes of BraTS2018, what is exchanged, and its cost to privacy",
         rows=(
             Row("li-et-al", "li-2019", "Li et al. 2019"),

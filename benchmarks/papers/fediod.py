@@ -186,7 +186,6 @@ PAPER = Paper(
     tables=(
         _table(
             key="table1",
-            title="Table 1",
             caption="Accuracy on CIFAR-10 and CIFAR-100 under Dirichlet partitions (ResNet-8)",
             rows=ROWS,
             columns=grid(dataset=("cifar10", "cifar100"), alpha=("1", "0.1")),
@@ -195,7 +194,6 @@ PAPER = Paper(
         *(fediod_segmentation.TABLES[key] for key in ("table2", "table3", "table4")),
         Table(
             key="table5",
-            title="Table 5",
             caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
             rows=(Row("fedkd", "fedkd", "FedKD"), Row("fediod", "fediod", "FedIOD")),
             columns=tuple({"epsilon": epsilon, "dp": dp} for dp in ("yes", "no") for epsilon in ("3.5", "6.0", "7.7", "10.0")),
@@ -214,7 +212,6 @@ PAPER = Paper(
         ),
         _table(
             key="table6",
-            title="Table 6",
             caption="Ablation of FedIOD's losses and weights (CIFAR-10, alpha = 0.1, ResNet-8)",
             rows=(
                 Row("gan=avg", "fediod", "GAN avg", config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN}),
@@ -242,7 +239,6 @@ PAPER = Paper(
         ),
         Table(
             key="table7",
-            title="Table 7",
             caption="Inception Scores of the generated images (CIFAR-10, alpha = 0.1)",
             rows=(
                 Row("gan", "fediod", "GAN", config={**NO_MIMIC, **PLAIN}),
@@ -261,7 +257,6 @@ PAPER = Paper(
         fediod_segmentation.TABLES["table8"],
         Table(
             key="figure4",
-            title="Figure 4",
             caption="Distance of recovered (FedAvg, DLG) and of generated images (FedIOD) from clients' private ones "
             "(CIFAR-10, alpha = 1)",
             rows=(Row("fedavg", "fedavg", "FedAvg, DLG"), Row("fediod", "fediod", "FedIOD, generated")),
@@ -289,7 +284,6 @@ PAPER = Paper(
         ),
         Table(
             key="figure8",
-            title="Figure 8",
             caption="Accuracy against bandwidth on CIFAR-10 (panel a: alpha = 0.1, ResNet-8)",
             rows=tuple(row for row in ROWS if row.key in ("fedavg", "fediod")),
             columns=({"panel": "cifar10"},),

@@ -68,7 +68,6 @@ _FEDAD = Row("fedad", "fedad", "FedAD", config=_UNET)
 TABLES = (
     Table(
         key="table9",
-        title="Table 9",
         caption="Reconstruction of brain MRI with fastMRI, BraTS2020 and IXI on a client each",
         rows=(_FEDAVG, MRCM, _FEDAD, _FEDIOD),
         columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),
@@ -82,7 +81,6 @@ TABLES = (
     ),
     Table(
         key="figure7",
-        title="Figure 7",
         caption="Reconstructions of a test slice of each site, and their errors",
         rows=(_FEDAVG, MRCM, _FEDIOD),
         columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),

@@ -150,12 +150,25 @@ DISTRIBUTED = (
     Row("fediod", "fediod-segmentation", "FedIOD"),
 )
 
-_table = partial(Table, unit="percent", seed_axes=SEEDED, settings=SETTINGS)
+_table = partial(
+    Table,
+    measure="by-site",
+    metrics=METRICS,
+    unit="percent",
+    seed_axes=SEEDED,
+    settings=SETTINGS,
+    offered=(*OFFERED, CENTRALIZED),
+)
+_of_tumours = partial(
+    _table,
+    axes={"dataset": ""},
+    fixed={"data.name": "brats2018-slices"},
+    metrics=("dice", "sensitivity", "specificity", "hd95"),
+)
 
 _TABLES = (
-    _table(
+    _of_tumours(
         key="table2",
-        title="Table 2",
         caption="Segmentation of whole tumours in T2 slices of BraTS2018, ten clients by tumour size",
         rows=(
             Row("standalone", "standalone", "Standalone"),
@@ -165,62 +178,41 @@ _TABLES = (
             Row("fediod", "fediod-segmentation", "FedIOD"),
         ),
         columns=({"dataset": "brats2018"},),
-        axes={"dataset": ""},
-        fixed={"data.name": "brats2018-slices"},
-        measure="by-site",
-        metrics=("dice", "sensitivity", "specificity", "hd95"),
         offered=OFFERED,
     ),
     _table(
         key="table3",
-        title="Table 3",
         caption="Segmentation of nuclei, one organ on each client (TCGA)",
         rows=(Row("standalone", "standalone", "Standalone", absent=("train=all",)), *NUCLEI_ROWS),
         columns=tuple({"dataset": "tcga", "train": train} for train in (*ORGANS, "all")),
         axes={"dataset": "", "train": "data.train"},
         fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
-        measure="by-site",
-        metrics=METRICS,
-        offered=(*OFFERED, CENTRALIZED),
     ),
     _table(
         key="table4",
-        title="Table 4",
         caption="Segmentation of nuclei, one site on each client",
         rows=NUCLEI_ROWS,
         columns=tuple({"train": TOGETHER, "test": test} for test in (*SITES, "average")),
         axes={"train": "data.train", "test": "pixels.test"},
-        measure="by-site",
-        metrics=METRICS,
-        offered=(*OFFERED, CENTRALIZED),
     ),
     _table(
         key="figure3",
-        title="Figure 3",
         caption="Contours of nuclei that each method finds in a test image of each site",
         rows=DISTRIBUTED,
         columns=({"train": TOGETHER},),
         axes={"train": "data.train"},
         fixed={"pixels.test": "average"},
         measure="contours",
-        metrics=METRICS,
-        offered=(*OFFERED, CENTRALIZED),
     ),
-    _table(
+    _of_tumours(
         key="figure5",
-        title="Figure 5",
         caption="Contours of tumours that each method finds in a test slice of BraTS2018",
         rows=DISTRIBUTED,
         columns=({"dataset": "brats2018"},),
-        axes={"dataset": ""},
-        fixed={"data.name": "brats2018-slices"},
         measure="contours",
-        metrics=("dice", "sensitivity", "specificity", "hd95"),
-        offered=(*OFFERED, CENTRALIZED),
     ),
-    Table(
+    _table(
         key="figure6",
-        title="Figure 6",
         caption="Images that are made of the same label maps, beside the real ones (TCGA, an organ on each client)",
         rows=(Row("asyndgan", "asyndgan", "AsynDGAN"), Row("fediod", "fediod-segmentation", "FedIOD")),
         columns=({"dataset": "tcga", "train": "all"},),
@@ -229,13 +221,10 @@ _TABLES = (
         measure="synthesis",
         metrics=("mean-absolute-error",),
         unit="",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
         offered=(Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released"),),
     ),
     _table(
         key="figure8b",
-        title="Figure 8b",
         caption="Dice against bandwidth on BraTS2018",
         rows=(Row("fedavg", "fedavg", "FedAvg"), Row("fediod", "fediod-segmentation", "FedIOD")),
         columns=({"panel": "brats2018"},),
@@ -247,13 +236,11 @@ _TABLES = (
     ),
     _table(
         key="table8",
-        title="Table 8",
+        offered=(),
         caption="Every site's own model on every site's test images",
         rows=(Row("standalone", "standalone", "Standalone"),),
         columns=tuple({"train": train, "test": test} for train in SITES for test in (*SITES, "average")),
         axes={"train": "data.train", "test": "pixels.test"},
-        measure="by-site",
-        metrics=METRICS,
         own="",
     ),
 )

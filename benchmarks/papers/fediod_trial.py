@@ -75,7 +75,6 @@ def trial(rows: tuple[Row, ...], centralized: Row) -> Table:
     """
     return Table(
         key="trial",
-        title="Trial",
         caption="Digits (MNIST at 16 pixels), schedules of this suite's own; with privacy among twenty clients",
         rows=tuple(row if row.key == "fediod" else replace(row, absent=PRIVATE) for row in (centralized, *ABLATION, *rows)),
         columns=(*grid(alpha=("1", "0.1"), epsilon=("inf",)), *grid(alpha=("1",), epsilon=BUDGETS)),

@@ -287,7 +287,6 @@ PAPER = Paper(
     tables=(
         _table(
             key="table1",
-            title="Table 1",
             caption="Accuracy of the target network on CIFAR-10 and CIFAR-100 by labelled share of each class, and by student",
             rows=ROWS,
             columns=GRID,
@@ -295,7 +294,6 @@ PAPER = Paper(
         ),
         _table(
             key="table2",
-            title="Table 2",
             caption="Strategies of selection and aggregation",
             rows=(
                 _strategy("fixed+unweighted", "Fixed + unweighted", "fixed", "equal"),
@@ -311,7 +309,6 @@ PAPER = Paper(
         ),
         Table(
             key="table3",
-            title="Table 3",
             caption="Linear transfer accuracy of the frozen teachers, and the similarity of their saliency to the target network's",
             rows=tuple(
                 Row(
@@ -333,7 +330,6 @@ PAPER = Paper(
         ),
         _table(
             key="table4",
-            title="Table 4",
             caption="Target networks amalgamated from teachers of other tasks (Taskonomy)",
             rows=TASKONOMY_ROWS,
             columns=({"dataset": "taskonomy", "task": "classification"}, {"dataset": "taskonomy", "task": "segmentation"}),
@@ -342,7 +338,6 @@ PAPER = Paper(
         ),
         Table(
             key="figure3",
-            title="Figure 3",
             caption="Semantic segmentation of four test images (Taskonomy), by the networks of Table 4",
             rows=TASKONOMY_ROWS,
             columns=({"dataset": "taskonomy", "task": "segmentation"},),
@@ -354,7 +349,6 @@ PAPER = Paper(
         ),
         Table(
             key="figure4a",
-            title="Figure 4a",
             caption="Transferability of the teachers at each selection, and how often each was drawn",
             rows=(FEDSA,),
             columns=tuple({"dataset": dataset} for dataset in DATASETS),
@@ -375,7 +369,6 @@ PAPER = Paper(
         ),
         _table(
             key="trial",
-            title="Trial",
             caption="CIFAR-10 at 16 pixels by labelled share of each class, with ten teachers on CIFAR-100",
             rows=ROWS,
             columns=grid(fraction=("0.01", "0.05")),

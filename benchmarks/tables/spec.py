@@ -220,13 +220,14 @@ class Table:
 
     key: str
     """`table2` or `figure2`."""
-    title: str
     caption: str
     rows: tuple[Row, ...]
     columns: tuple[Mapping[str, str], ...]
     axes: Mapping[str, str]
     """Which configuration entry each column key sets: `{"dataset": "data.name"}`; an empty one if
     it tells columns apart and sets none by itself."""
+    title: str = ""
+    """By its key, `Table 2`, if empty."""
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
@@ -262,6 +263,11 @@ class Table:
     preparatory: bool = False
     """Whether other tables take their settings from it, so that it is computed only if it is named
     and not with all tables of its paper."""
+
+    def __post_init__(self) -> None:
+        kind = self.key.rstrip("0123456789abc")
+        title = self.title or f"{kind} {self.key.removeprefix(kind)}".strip().capitalize()
+        object.__setattr__(self, "title", title)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def test_a_paper_names_the_methods_of_its_rows_of_its_settings_and_of_their_cond
             Setting("feddf.rounds", 3, "paper", ""),
             Setting("local.epochs", {"method=fedgen|fedmd x=1": 1, "": 2}, "paper", ""),
         ),
-        tables=(Table("t", "", "", rows=(row,), columns=(), axes={}, offered=(offered,)),),
+        tables=(Table("t", "", rows=(row,), columns=(), axes={}, offered=(offered,)),),
         released_code=False,
         seed_axes=(),
     )

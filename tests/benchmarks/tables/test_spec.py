@@ -128,7 +128,6 @@ def tiny_paper(*settings):
     other = Row("own", "fedprox", "Own", config={"local.epochs": 9})
     table = Table(
         "table1",
-        "Table 1",
         "",
         (row, other),
         ({"dataset": "a"}, {"dataset": "b"}),
@@ -227,7 +226,6 @@ def test_a_trial_says_what_it_expects_of_which_claims_in_cells_that_it_has(paper
 def test_a_tables_own_settings_replace_the_papers_of_the_same_names():
     table = Table(
         "table1",
-        "Table 1",
         "",
         (Row("mine", "fedavg", "Mine"),),
         ({"dataset": "mnist"},),
