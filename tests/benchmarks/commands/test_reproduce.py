@@ -285,20 +285,6 @@ def test_table_one_is_printed_from_the_partition_itself(tmp_path):
     assert {line["difference"] for line in found} == {"same"}
 
 
-@pytest.mark.slow
-def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
-    done = run(
-        tmp_path,
-        *shlex.split("reproduce dlad/figure2 --only distribution=niid1 --only"),
-        *shlex.split("row=client-resnet,global-avg"),
-    )
-    assert done.returncode == 0, done.stderr
-    epochs = [
-        line["column"] for line in lines(tmp_path, "dlad/figure2") if line["row"] == "client-resnet"
-    ]
-    assert epochs == [f"distribution=niid1 epoch={e}" for e in range(1, 13)]
-
-
 @pytest.mark.parametrize(
     ("name", "row", "options", "label", "held"),
     [

@@ -1,11 +1,9 @@
-"""FedAD's tables with numbers in them: what is printed, and Table 4 as a run."""
+"""FedAD's tables as they are printed and written, from the numbers in print."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import io
-import shlex
 
 import pytest
 from rich.console import Console
@@ -17,16 +15,13 @@ from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
-from results.published import parse_column, published_table
+from results.published import parse_column
 from tests.benchmarks.papers.printed_cells import printed_records, run_of
 
 
 def records_and_run(table, folder):
     found = registry.find_table(f"fedad/{table}")
     return printed_records(*found), run_of(*found, folder)
-
-
-# -- what is printed --
 
 
 @pytest.fixture
@@ -86,93 +81,3 @@ def test_table_1_is_drawn_metric_by_metric_without_columns_of_other_metrics(prin
     assert auc < count
     assert "overlap" not in text[auc : min(count, mauc)]
     assert run.files.path("png").exists()
-
-
-# -- from the command line --
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, module_command):
-    """Table 4 of a few films, and the cross-domain columns of Table 1, into one cache."""
-    results = tmp_path_factory.mktemp("fedad")
-    few = [
-        "partition.pool_limit=120",
-        "partition.test_limit=0",
-        "local.epochs=1",
-        "server.epochs=1",
-        "fedavg.rounds=1",
-        "feddf.rounds=1",
-        "fedmd.rounds=1",
-    ]
-    settings = [text for setting in few for text in ("--set", setting)]
-    done = module_command(
-        *shlex.split("benchmarks reproduce fedad/table4 --jobs 1 --results"),
-        str(results),
-        *settings,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
-    one = module_command(
-        *shlex.split("benchmarks reproduce fedad/table1 --jobs 1 --only train=cross-domain"),
-        *shlex.split("--results"),
-        str(results),
-        *settings,
-    )
-    assert one.returncode == 0, one.stdout[-3000:] + one.stderr
-    return results / "smoke" / "fedad", done.stdout, one.stdout
-
-
-def lines(folder, table):
-    (path,) = (p for p in folder.glob(f"{table}.set-*.csv") if "claims" not in p.name)
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def test_table_4s_properties_are_those_of_its_runs(folder):
-    found = {
-        (line["row"], parse_column(line["column"])["property"]): line["value"]
-        for line in lines(folder[0], "table4")
-        if line["metric"] == "property"
-    }
-    names = ("distillation", "param-transfer", "privacy", "asynchronous")
-    assert {
-        row: [found[row, name] for name in names] for row in ("fedavg", "feddf", "fedmd", "fedad")
-    } == {
-        "fedavg": ["no", "yes", "no", "no"],
-        "feddf": ["yes", "yes", "no", "no"],
-        "fedmd": ["yes", "no", "yes", "no"],
-        "fedad": ["yes", "no", "yes", "yes"],
-    }
-    assert not any(
-        row == "centralized" for row, _ in found
-    )  # an upper bound is no way to exchange anything
-    notes = {
-        cell.row: cell.note for cell in published_table("fedad/table4")
-    }  # of the two columns whose ticks were not lost
-    for row in ("fedavg", "feddf", "fedmd", "fedad"):
-        for name in ("distillation", "param-transfer"):
-            assert f"{name}={found[row, name][0].upper()}" in notes[row]
-    assert "FedAD: attention, labels, logits up and nothing down" in " ".join(folder[1].split())
-    assert "param-transfer: parameters or gradients cross" in " ".join(folder[1].split())
-
-
-def test_a_cross_domain_model_is_measured_on_both_sites(folder):
-    found = lines(folder[0], "table1")
-    assert {line["row"] for line in found} == {"fedad"}
-    for site, count in (("nih-cxr14", 12), ("chexpert", 8)):
-        own = [line for line in found if f"test={site} " in line["column"]]
-        aucs = {
-            parse_column(line["column"])["class"]: float(line["value"])
-            for line in own
-            if line["metric"] == "auc"
-        }
-        assert len(aucs) == count
-        assert all(0 <= value <= 100 for value in aucs.values())
-        means = {
-            parse_column(line["column"])["class"]: float(line["value"])
-            for line in own
-            if line["metric"] != "auc"
-        }
-        assert means["all"] == count
-        assert means["total"] == pytest.approx(sum(aucs.values()) / count)
-        six = ("cardiomegaly", "atelectasis", "pneumothorax", "pneumonia", "edema", "consolidation")
-        assert means["overlap"] == pytest.approx(sum(aucs[name] for name in six) / 6)

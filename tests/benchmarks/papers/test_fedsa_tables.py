@@ -1,13 +1,6 @@
-"""FedSA's tables: a cell for every printed number, the paper's settings in it, and Table 3 from the
-command line.
-"""
+"""FedSA's tables: the paper's settings in their cells."""
 
 from __future__ import annotations
-
-import csv
-import json
-import re
-import shlex
 
 import pytest
 
@@ -39,69 +32,6 @@ def test_tables_1_and_2_share_fedsas_runs_and_the_figures_share_its_tenth(profil
     assert [{k: v for k, v in c.config if k not in shown} for c in (figure, three)] == [
         {k: v for k, v in printed.config if k not in shown}
     ] * 2
-
-
-# -- from the command line --
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, module_command):
-    """Table 3 and Figure 4a of one data set and few images, into one cache."""
-    results = tmp_path_factory.mktemp("fedsa")
-    few = ["partition.pool_limit=300", "server.epochs=2", "local.epochs=2", "fedsa.selected=2"]
-    settings = [text for setting in few for text in ("--set", setting)]
-    done = module_command(
-        *shlex.split("benchmarks reproduce fedsa/table3 fedsa/figure4a --results"),
-        str(results),
-        "--only",
-        "dataset=cifar10",
-        *settings,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    return results / "smoke" / "fedsa"
-
-
-def lines(folder, table):
-    (path,) = (p for p in folder.glob(f"{table}.set-*.csv") if "claims" not in p.name)
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def test_table_3_has_two_numbers_of_every_teacher(folder):
-    found = lines(folder, "table3")
-    assert [(line["row"], line["metric"]) for line in found] == [
-        (f"teacher-{n}", metric)
-        for n in range(1, 11)
-        for metric in ("transfer-accuracy", "saliency-similarity")
-    ]
-    similarities = [float(line["value"]) for line in found[1::2]]
-    assert (min(similarities), max(similarities)) == (0, 1)
-    assert all(0 <= float(line["value"]) <= 100 for line in found[::2])
-    assert all(line["settled"] for line in found[::2])  # by the last layer's accuracy
-
-
-def test_figure_4a_has_two_selections_of_two_among_ten_teachers(folder):
-    found = lines(folder, "figure4a")
-    assert len(found) == 2 * 2 * 10
-    drawn = [float(line["value"]) for line in found if line["metric"] == "selected"]
-    assert sum(drawn) == 2 * 2
-
-
-def test_private_data_are_named_in_the_record(folder):
-    (path,) = folder.glob("figure4a.set-*.records.jsonl")
-    record = json.loads(path.read_text().splitlines()[0])
-    assert (record["data"]["used"], record["private"]["asked"], record["private"]["used"]) == (
-        "shapes",
-        "imagenet32",
-        "shapes-100-shifted",
-    )
-
-
-def test_teachers_and_their_similarities_are_computed_once_for_all(folder):
-    text = "".join(path.read_text() for path in folder.glob("*.log"))
-    assert len(re.findall(": teacher .* computed", text)) == 10
-    assert len(re.findall(": similarities .* computed", text)) == 1
-    assert len(re.findall(": similarities .* reused", text)) == 9
 
 
 @pytest.mark.parametrize("profile", PROFILES)

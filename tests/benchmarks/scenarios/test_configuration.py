@@ -134,11 +134,6 @@ def test_a_missing_setting_is_named():
         Configuration.parse(config)
 
 
-def test_settings_of_methods_and_measures_are_left_to_them():
-    others = {"dlad.temperature": 3.0, "attack.images": 4}
-    assert parse(**others).others == others
-
-
 def test_a_role_names_a_network_or_is_one():
     networks = parse(**{"network.resnet": "resnet8-narrow"}).network
     assert networks.named("resnet") == "resnet8-narrow"

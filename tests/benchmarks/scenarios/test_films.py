@@ -119,17 +119,6 @@ def test_parameters_of_sites_with_other_label_sets_cannot_be_averaged(both):
         both.networks.shared()
 
 
-def test_local_models_have_a_head_for_their_site_and_are_measured_on_what_it_labels(both):
-    models = both.local_models()
-    assert [model.outputs for model in models] == [12] * 3 + [8] * 3
-    assert all(0 <= model.history["mauc"][-1] <= 1 for model in models)
-
-
-def test_another_seed_of_the_partition_deals_other_films(both):
-    assert build(config_of(), seed=1).clients[0].digest != both.clients[0].digest
-    assert build(config_of()).clients[0].digest == both.clients[0].digest
-
-
 def test_no_patient_is_in_two_of_clients_validation_and_test():
     data = catalogue.resolve("nih-cxr14", embedded=True)
     everything = {"partition.pool_limit": 0, "partition.test_limit": 0}
@@ -257,12 +246,6 @@ def test_a_larger_public_set_holds_every_smaller_one():
     )
     assert few < more < every == set(range(50))
     assert len(few) == 5
-
-
-def test_without_validation_films_there_is_no_validation_set():
-    federation = build(config_of("nih-cxr14", **{"partition.validation_share": 0.0}))
-    with pytest.raises(ValueError, match=r"set partition\.validation_share above 0"):
-        federation.evaluation.require_validation()
 
 
 def test_places_are_of_the_findings_of_all_sites_where_every_site_knows_them(both):

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.tables.spec import HELD_OUT, PROFILES
-from datasets import catalogue, partitions
+from benchmarks.tables.spec import HELD_OUT
+from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from federation.seeds import Seeds
@@ -78,17 +78,6 @@ def test_a_planned_federation_has_sizes_and_no_images():
     assert len(federation.public) == 90_000
     assert federation.public.images.is_meta
     assert {client.size for client in federation.clients} == {20_000}
-
-
-def test_images_are_resized_to_the_configured_side():
-    config = {
-        **config_of("table2", "smoke", dataset="cifar10", distribution="iid"),
-        "data.image_size": 8,
-    }
-    data = catalogue.resolve("cifar10", embedded=True)
-    federation = federation_of(config, data)
-    assert federation.public.images.shape[1:] == (3, 8, 8)
-    assert federation.public.images.float().mean() > 10
 
 
 # -- the public set of another data set --
@@ -174,48 +163,12 @@ def test_a_public_set_that_is_the_clients_own_data_is_refused(asked, device):
         build(fediod_config(row="fedkd"), other=asked, device=device)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("dataset", ["cifar10", "cifar100"])
-def test_clients_hold_the_same_samples_whether_or_not_their_method_has_public_images(
-    profile, dataset
-):
-    labels = {"train": np.arange(5_000) % 10, "test": np.arange(50) % 10}
-    configs = [fediod_config(profile, dataset, row=row) for row in ("fediod", "fedkd")]
-    without, beside = (
-        divide(c, labels, Seeds(), o)
-        for c, o in zip(configs, (None, {"train": np.arange(40)}), strict=True)
-    )
-    assert (len(without.public), len(beside.public)) == (0, 40)
-    for one, other in zip(
-        [without.test, *without.clients], [beside.test, *beside.clients], strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_a_method_without_public_images_has_an_empty_public_set():
-    federation = build(fediod_config(row="fediod"))
-    assert len(federation.public) == 0
-    assert sum(client.size for client in federation.clients) == 600
-
-
 def test_public_images_with_another_number_of_channels_are_refused():
     with pytest.raises(
         DataError,
         match=("public images of digits have another number of channels than those of shapes"),
     ):
         build(fediod_config(), other="digits")
-
-
-def test_a_planned_federation_knows_the_size_of_the_other_public_set():
-    data = {
-        name: ResolvedData(name, name, "real", "", "not present")
-        for name in ("cifar10", "cifar100")
-    }
-    config = fediod_config("paper")
-    federation = federation_of(config, data["cifar10"], device="meta", public=data["cifar100"])
-    assert federation.public.images.shape == (50_000, 3, 32, 32)
-    assert federation.public.images.is_meta
-    assert sum(client.size for client in federation.clients) == 50_000
 
 
 # -- the server's validation set --
@@ -245,28 +198,6 @@ def test_validation_samples_are_neither_public_nor_a_clients_where_one_data_set_
     held = set(division.validation)
     assert not held & set(division.public)
     assert not held & set(np.concatenate(division.clients))
-
-
-def test_without_a_validation_share_divisions_are_as_they_were_before_there_was_one():
-    config = config_of("table2", dataset="mnist", distribution="niid1")
-    without, zero = (
-        divide(c, mnist_labels(), Seeds())
-        for c in (config, {**config, "partition.validation_share": 0.0})
-    )
-    assert len(zero.validation) == 0
-    for one, other in zip(
-        [without.public, *without.clients], [zero.public, *zero.clients], strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
-    # The clients' samples by hand, from their streams: 20 % of the training set, sorted; half the
-    # pool by client.
-    seeds, labels = Seeds(), mnist_labels()["train"]
-    _, pool = partitions.split_public(60_000, 0.8, seeds.numpy("partition", "public"))
-    probabilities = partitions.class_set_probabilities("niid1", 10)
-    first = partitions.draw_by_class(
-        labels[pool], probabilities[0], 6_000, seeds.numpy("partition", "client", 0)
-    )
-    np.testing.assert_array_equal(zero.clients[0], pool[first])
 
 
 def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside():

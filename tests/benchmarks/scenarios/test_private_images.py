@@ -15,7 +15,6 @@ from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
 from models.entry import ModelError
-from results.files import DataError
 from tests.benchmarks.scenarios.image_federations import (
     build,
     divide,
@@ -209,11 +208,6 @@ def test_private_data_that_are_the_targets_own_under_another_name_are_refused(de
         build_fedsa(fedsa_config(dataset="cifar100"), device, "cifar100", "caltech100")
 
 
-def test_private_images_with_another_number_of_channels_are_refused():
-    with pytest.raises(DataError, match="private images of digits have another number of channels"):
-        build_fedsa(fedsa_config(), private="digits")
-
-
 # -- several tasks in one federation --
 
 
@@ -261,15 +255,6 @@ def test_a_network_that_makes_maps_is_refused_for_classification():
         rooms("classification", **{"network.server": "unet-narrow"})
 
 
-def test_the_target_of_the_other_column_is_a_teacher_of_this_one():
-    federation = rooms("classification")
-    assert federation.task == Classification(6)
-    assert federation.networks.server == "resnet8-narrow"
-    assert federation.clients[-1].task == Segmentation(8)
-    assert federation.probe().targets.ndim == 1
-    assert federation.probe().digest != rooms().probe().digest
-
-
 def test_tasks_are_given_in_turn_to_more_teachers_than_there_are():
     tasks = [
         client.task
@@ -278,17 +263,3 @@ def test_tasks_are_given_in_turn_to_more_teachers_than_there_are():
         ).clients
     ]
     assert tasks == [Classification(6), DenseRegression(3), Classification(6)]
-
-
-def test_server_and_teachers_see_other_images_of_one_set():
-    federation = rooms()
-    assert (
-        len(federation.probe().images) == 102
-    )  # of 1,000 images of six classes: a tenth of 167 or 166 is 17
-    assert (
-        len(
-            {client.digest for client in federation.clients}
-            | {federation.public.digest, federation.probe().digest}
-        )
-        == 8
-    )

@@ -133,13 +133,6 @@ def test_test_subjects_of_several_sites_are_pooled_and_none_is_of_two():
     assert made(**TWO).test.digest == alone[0].digest
 
 
-def test_every_cell_looks_at_the_first_sites_test_subjects_and_by_name_at_the_others():
-    parts = made(**TWO)
-    assert list(parts.further_tests) == ["f", "i"]
-    for name, held_there in parts.further_tests.items():
-        assert held_there.digest == measured_on(name)[name].digest
-
-
 def test_without_a_name_all_sites_are_tested():
     assert list(measured_on("")) == list(measured_on("all")) == ["b,f,i"]
     assert len(measured_on("")["b,f,i"].images) == 3 * HEADS["test"] * SLICES
@@ -187,25 +180,12 @@ def test_a_clamp_keeps_slices_and_their_truth_within_deviations_of_what_is_seen(
     assert site(clamp=1.0).identity("train", indices) != site().identity("train", indices)
 
 
-def test_sites_are_undersampled_differently():
-    other = replace(site(), data=catalogue.resolve("phantom-brains-f-t1"))
-    assert not torch.equal(
-        other.columns("test", np.arange(6)), site().columns("test", np.arange(6))
-    )
-
-
 @pytest.mark.parametrize("axis", ["partition", "weights", "sampling", "shuffling"])
 def test_no_seed_of_a_run_moves_the_columns(axis):
     first, second = made(**TWO), made(seeds=Seeds(**{axis: 1}), **TWO)
     for one, same in zip(first.clients, second.clients, strict=True):
         assert torch.equal(held(one)[0], held(same)[0])
     assert torch.equal(first.test.images, second.test.images)
-
-
-def test_what_is_measured_is_a_part_of_what_identifies_a_shard():
-    digests = {made(**{"slices.acceleration": a}).clients[0].digest for a in (4.0, 8.0)}
-    assert len(digests) == 2
-    assert made(**{"slices.acceleration": 8.0}).task.acceleration == 8.0
 
 
 # -- plans --

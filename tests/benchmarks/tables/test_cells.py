@@ -17,7 +17,7 @@ from benchmarks.tables.spec import PROFILES, SpecError
 from federation.execution import Execution
 from models import weight_files
 from results.files import DataError
-from results.sourcecode import folder_modules, source_digest, source_libraries
+from results.sourcecode import source_digest, source_libraries
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -114,15 +114,6 @@ def _forget_libraries():
     source_libraries.cache_clear()
 
 
-def test_the_code_of_a_cell_covers_networks():
-    assert {"models.networks.small", "models.networks.unet"} <= set(
-        folder_modules("models.networks")
-    )
-    assert source_digest("benchmarks.running.execute") != source_digest(
-        "benchmarks.running.execute", "models.networks.small"
-    )
-
-
 def test_a_cell_has_no_fields_of_other_methods(table2):
     found = {cell.row: dict(cell.config) for cell in expand(*table2, Selection())}
     assert "dlad.temperature" in found["global-dlad"]
@@ -196,18 +187,6 @@ WAYS = [
     Execution(stacked=2),
     Execution(stacked=3),
 ]
-
-
-def test_the_files_of_a_way_of_running_are_set_apart_too():
-    assert [Selection(execution=way).variant for way in WAYS] == [
-        "bf16",
-        "tf32",
-        "compiled",
-        "stacked2",
-        "stacked3",
-    ]
-    every = Selection(protocol="released", overrides=(("local.epochs", 1),), execution=WAYS[0])
-    assert every.variant == f"{replace(every, execution=Execution()).variant}.bf16"
 
 
 def test_cells_run_in_another_way_are_cells_of_their_own_with_the_same_settings(table2):

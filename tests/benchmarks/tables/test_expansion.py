@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
@@ -153,30 +152,6 @@ def test_tables_of_variants_that_the_released_code_lacks_refuse_its_protocol(nam
     assert expand(*registry.find_table(name), Selection())
 
 
-def test_variants_of_the_papers_equations_keep_to_the_paper_in_a_table_of_the_released_code(table1):
-    rows = ("fediod-own", "fediod-printed")
-    only = {"row": "fediod,fediod-own,fediod-printed", "dataset": "cifar10", "alpha": "0.1"}
-    found = {
-        cell.row: cell
-        for cell in expand(*table1, Selection("paper", "released", add=rows, only=only))
-    }
-    assert {row: cell.protocol for row, cell in found.items()} == {
-        "fediod": "released",
-        "fediod-own": "paper",
-        "fediod-printed": "paper",
-    }
-    configs = {row: dict(cell.config) for row, cell in found.items()}
-    assert {row: config["fediod.student_steps"] for row, config in configs.items()} == {
-        "fediod": 5,
-        "fediod-own": 1,
-        "fediod-printed": 1,
-    }
-    for row in rows:  # no combination that the method refuses
-        make_method(registry.find_method("fediod"), configs[row])
-    beside = {cell.row: cell for cell in expand(*table1, Selection("paper", add=rows, only=only))}
-    assert [found[row].key for row in rows] == [beside[row].key for row in rows]
-
-
 # -- FedSA's tables: private data of another set --
 
 
@@ -239,18 +214,6 @@ def test_what_stands_in_for_the_target_does_not_stand_in_for_the_private_data_to
     caltech(tmp_path, ["caltech100_32", "cifar10", "cifar100"])
     assert used(teachers, "cifar10") == ("cifar10", "cifar100")
     assert used(teachers, "cifar100") == ("cifar100", "caltech100")
-
-
-def test_private_data_that_are_not_there_are_told_like_the_targets(teachers, tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-    caltech(tmp_path, ["cifar10"])
-    real = Selection(
-        profile="cpu",
-        require_real=True,
-        only={"dataset": "cifar10", "row": "fedsa", "fraction": "0.10"},
-    )
-    with pytest.raises(DataError, match=r"ImageNet.* is needed"):
-        expand(*teachers, real)
 
 
 def test_a_teacher_of_table_3_carries_the_settings_of_the_selection_and_of_no_other_method():

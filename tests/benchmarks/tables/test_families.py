@@ -118,28 +118,6 @@ def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_
             assert own == {n.replace("fedavg.", "damped."): v for n, v in of_fedavg.items()}
 
 
-@pytest.mark.parametrize("name", ["fedad/table1", "fedad/table4", "fediod/table6"])
-def test_settings_of_a_family_that_has_no_row_in_the_table_hold_too(name, damped):
-    selection = Selection("paper", add=("damped",), plugins=(damped,))
-    values = {
-        found["damped.rounds"]
-        for found in configs(name, selection).values()
-        if "damped.rounds" in found
-    }
-    assert values == {100}
-    epochs = {
-        c["local.epochs"] for (row, _), c in configs(name, selection).items() if row == "damped"
-    }
-    assert epochs == ({1} if name.startswith("fedad") else {40})
-
-
-def test_a_method_of_the_suite_that_the_paper_does_not_name_is_of_its_family_too():
-    found = configs("fedad/table4", Selection(add=("fedprox",)))
-    own, fedavg = found["fedprox", "dataset=chexpert"], found["fedavg", "dataset=chexpert"]
-    assert (own["fedprox.rounds"], own["local.epochs"]) == (6, 3)
-    assert own["local.schedule"] == fedavg["local.schedule"] == "constant"
-
-
 def test_the_nearest_method_that_the_paper_names_decides(written):
     path = written("FedDF", "methods.feddf")
     found = configs("fediod/table1", Selection(add=("plug",), plugins=(path,)))

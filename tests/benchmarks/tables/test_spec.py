@@ -123,45 +123,6 @@ def test_a_condition_may_name_several_values_of_the_row_or_the_method():
     assert pick(value, {}) == 4
 
 
-def tiny_paper(*settings):
-    row = Row("printed", "fedavg", "Printed")
-    other = Row("own", "fedprox", "Own", config={"local.epochs": 9})
-    table = Table(
-        "table1",
-        "",
-        (row, other),
-        ({"dataset": "a"}, {"dataset": "b"}),
-        {"dataset": "data.name"},
-    )
-    return Paper("p", "", "", settings, (table,), True, ("partition",)), table
-
-
-def test_a_released_value_per_column_is_picked_like_any_other():
-    setting = Setting("m.epochs", 300, "paper", "", released={"dataset=a": 500, "": 800}, smoke=2)
-    paper, table = tiny_paper(setting)
-    values = {
-        (profile, protocol, column["dataset"]): paper.config(
-            table, table.rows[0], column, profile, protocol
-        )["m.epochs"]
-        for profile in PROFILES
-        for protocol in ("paper", "released")
-        for column in table.columns
-    }
-    assert {key: value for key, value in values.items() if key[0] == "smoke"} == dict.fromkeys(
-        [("smoke", protocol, column) for protocol in ("paper", "released") for column in "ab"], 2
-    )
-    assert (
-        [values["paper", "paper", c] for c in "ab"]
-        == [values["cpu", "paper", c] for c in "ab"]
-        == [300, 300]
-    )
-    assert (
-        [values["paper", "released", c] for c in "ab"]
-        == [values["cpu", "released", c] for c in "ab"]
-        == [500, 800]
-    )
-
-
 @pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
 def test_offered_rows_are_not_printed_and_declare_their_oracles(paper, table):
     printed = {row.key for row in table.rows}
