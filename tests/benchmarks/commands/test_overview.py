@@ -9,8 +9,6 @@ import pytest
 
 from benchmarks.tables import registry
 from benchmarks.tables.defaults import settled
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
 from results.published import published_table
 from tests.benchmarks.commands.tables_of_cli import BRIEF, run, table_csv
 
@@ -32,12 +30,6 @@ def test_list_show_and_data_say_what_there_is(tmp_path):
 )
 def test_show_has_the_claims_about_a_table_and_about_no_other(tmp_path, table, claims):
     assert re.findall(r"claim (\S+):", run(tmp_path, "show", table).stdout) == claims
-
-
-def test_list_names_a_data_set_whose_file_is_damaged(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "mnist.npz").write_bytes(b"half of it")
-    assert re.search(r"MNIST\s*│ unusable", run(tmp_path, "list").stdout)
 
 
 def test_a_link_to_nothing_spoils_no_other_line_of_what_there_is(tmp_path):
@@ -139,18 +131,6 @@ def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
     log = table_csv(tmp_path, "dlad/table4").with_suffix(".log").read_text()
     assert len(re.findall(r"local-model .* computed", log)) == 15
     assert len(re.findall(r"client-classifier .* computed", log)) == 15
-    mixed = [
-        cell
-        for cell in expand(*registry.find_table("dlad/table4"), Selection(profile="smoke"))
-        if "resnet+densenet" in cell.column
-    ]
-    assert {cell.row for cell in mixed} == {
-        "client-resnet",
-        "client-densenet",
-        "global-avg",
-        "global-labeled",
-        "global-dlad",
-    }
 
 
 @pytest.mark.parametrize("columns", ["80", "60"])

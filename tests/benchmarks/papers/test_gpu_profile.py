@@ -63,12 +63,6 @@ def test_what_is_cut_is_said_below_the_table(name):
     assert "image_size" not in text
 
 
-def test_where_nothing_is_cut_the_line_below_the_table_says_so():
-    paper, table = registry.find_table("dlad/trial")
-    text = reduced(paper, table, "gpu", {row.method for row in table.rows})
-    assert text == "Nothing is scaled down in profile gpu."
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST_TABLES)
 def test_a_first_table_is_planned_to_end_in_half_an_hour_as_the_page_says(name):

@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.tables.spec import HELD_OUT
 from datasets import catalogue
-from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from federation.seeds import Seeds
 from results.files import DataError
@@ -69,15 +68,6 @@ def test_another_partition_seed_gives_other_samples_and_other_axes_do_not():
         first, divide(config, mnist_labels(), Seeds(weights=1, shuffling=2)).clients[0]
     )
     assert not np.array_equal(first, divide(config, mnist_labels(), Seeds(partition=1)).clients[0])
-
-
-def test_a_planned_federation_has_sizes_and_no_images():
-    data = ResolvedData("cinic10", "cinic10", "real", "", "not present")
-    config = config_of("table2", dataset="cinic10", distribution="niid2")
-    federation = federation_of(config, data, device="meta")
-    assert len(federation.public) == 90_000
-    assert federation.public.images.is_meta
-    assert {client.size for client in federation.clients} == {20_000}
 
 
 # -- the public set of another data set --

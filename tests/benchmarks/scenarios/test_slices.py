@@ -94,10 +94,6 @@ def test_some_sites_train_and_hold_what_they_hold_beside_the_others():
     assert two.further_tests.keys() == every.further_tests.keys()
 
 
-def test_a_limit_of_the_pool_is_one_of_each_site():
-    assert [len(c.shard) for c in made(**{"partition.pool_limit": 10}).clients] == [10] * 3
-
-
 def test_subjects_of_the_validation_set_are_nobodys():
     parts = made(**{"partition.validation_share": 0.25})
     assert [len(client.shard) for client in parts.clients] == [6 * SLICES] * 3
@@ -131,11 +127,6 @@ def test_test_subjects_of_several_sites_are_pooled_and_none_is_of_two():
     assert [one.groups.unique().tolist() for one in alone] == [[0, 1, 2, 3]] * 2
     assert len({both.digest, *(one.digest for one in alone)}) == 3
     assert made(**TWO).test.digest == alone[0].digest
-
-
-def test_without_a_name_all_sites_are_tested():
-    assert list(measured_on("")) == list(measured_on("all")) == ["b,f,i"]
-    assert len(measured_on("")["b,f,i"].images) == 3 * HEADS["test"] * SLICES
 
 
 # -- columns --

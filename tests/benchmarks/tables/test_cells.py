@@ -114,13 +114,6 @@ def _forget_libraries():
     source_libraries.cache_clear()
 
 
-def test_a_cell_has_no_fields_of_other_methods(table2):
-    found = {cell.row: dict(cell.config) for cell in expand(*table2, Selection())}
-    assert "dlad.temperature" in found["global-dlad"]
-    assert not any(name.startswith("dlad.") for name in found["global-avg"])
-    assert "local.epochs" in found["global-avg"]
-
-
 def test_columns_whose_data_are_unusable_stop_a_run_but_not_the_merging_of_earlier_cells(
     table2, tmp_path, monkeypatch
 ):

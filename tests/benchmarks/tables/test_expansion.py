@@ -127,19 +127,6 @@ def test_another_public_set_that_is_not_there_is_told_like_the_clients(
         expand(*table1, real, skip_unusable=True)
 
 
-def test_a_method_without_public_images_needs_the_clients_data_alone(table1, tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-    small = np.zeros((1, 32, 32, 3), np.uint8)
-    np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
-    real = Selection(profile="cpu", require_real=True, only={"dataset": "cifar10"})
-    found = expand(*table1, replace(real, only={"row": "fediod", "dataset": "cifar10"}))
-    assert {(cell.data.used, cell.data.origin, cell.public) for cell in found} == {
-        ("cifar10", "real", None)
-    }
-    rows = {cell.row for cell in expand(*table1, real, skip_unusable=True)}
-    assert rows == {"standalone", "fedavg", "fedprox", "fedavgm", "fedgen", "fediod"}
-
-
 # -- the released code --
 
 

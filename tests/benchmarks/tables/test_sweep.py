@@ -45,13 +45,6 @@ def test_every_column_is_repeated_for_every_budget_and_without_one():
     assert cells["fedavg", float("inf")]["network.resnet8"] == "resnet8-narrow"
 
 
-def test_a_table_that_has_budgets_already_is_swept_over_others():
-    paper, table = registry.find_table("fediod/table5")
-    derived, _ = swept(paper, table, Selection(), ("2",))
-    assert [dict(column) for column in derived.columns] == [{"epsilon": "2"}, {"epsilon": "inf"}]
-    assert dict(expand(paper, derived, Selection())[0].config)["partition.clients"] == 4
-
-
 def test_a_table_of_methods_without_a_private_form_is_refused():
     paper, table = registry.find_table("dlad/table2")
     with pytest.raises(SpecError, match="no method of table2 has a private form"):
