@@ -2,6 +2,8 @@
 Table 7, with its settings but for FedIOD's own.
 """
 
+from dataclasses import replace
+
 from benchmarks.papers.fedad_reconstruction import (
     ALL,
     AXES,
@@ -13,6 +15,7 @@ from benchmarks.papers.fedad_reconstruction import (
     SITES,
     ZERO_FILLED,
 )
+from benchmarks.papers.fedad_reconstruction import SETTINGS as FEDAD_SETTINGS
 from benchmarks.papers.fediod_segmentation import SEEDED
 from benchmarks.tables.spec import Row, Setting, Table, as_class
 
@@ -28,15 +31,11 @@ SETTINGS = (
     Setting("network.unet", "unet-32-in-nonlocal", "paper", "FedAD's row", cpu="unet-8-in-nonlocal", smoke="unet-8-in-nonlocal"),
     Setting("local.epochs", {ROUNDS: 2, "": 20}, "paper", "appendix; averaging methods: two in a round, as FL-MRCM's code",
             cpu={ROUNDS: 2, "": 20}, smoke={ROUNDS: 2, "row=zero-filled": 1, "": 6}, gpu={ROUNDS: 2, "": 5}),
-    Setting("server.optimizer", "rmsprop", "assumed", "FedAD's row: its own paper, section 4.3.2"),
-    Setting("server.lr", 1e-4, "assumed", "the same", cpu=1e-3, smoke=2e-3),
-    Setting("server.momentum", 0.0, "assumed", "the same"),
-    Setting("server.weight_decay", 0.0, "assumed", "the same"),
-    Setting("server.schedule", "constant", "assumed", "the same"),
-    Setting("server.final_lr", 0.0, "assumed", "the same"),
-    Setting("server.batch_size", 16, "assumed", "the same", smoke=8),
-    Setting("server.epochs", 5, "assumed", "the same", cpu=60, smoke=10, gpu=2),
-    Setting("fedad.one_shot", True, "assumed", "the same"),
+    *(
+        replace(setting, source="assumed", where="FedAD's row: its own paper, section 4.3.2" if "optimizer" in setting.name else "the same")
+        for setting in FEDAD_SETTINGS
+        if setting.name.startswith("server.") or setting.name == "fedad.one_shot"
+    ),
     *as_class("fedad", "bounds upper ensemble dropped rho threshold bound_scale second_order quantised"),
     Setting("fediod-reconstruction.generator", "resnet-generator", "paper", "appendix: as for brain tumours",
             cpu="resnet-generator-narrow", smoke="resnet-generator-narrow"),

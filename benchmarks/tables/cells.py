@@ -17,6 +17,12 @@ from federation.execution import DEFAULT, Execution
 from results.files import digest
 from results.sourcecode import folder_modules, source_digest, source_libraries
 
+IDENTITY = (
+    *("table", "row", "column", "method", "role", "measure", "metrics", "unit", "seed", "profile"),
+    *("protocol", "config", "threads"),
+)
+"""What of a cell is in its key as it stands."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -69,23 +75,12 @@ class Cell:
             {"asked": source.asked, "used": source.used, "digest": source.digest}
             for source in self.sources
         ]
+        plain = {name: getattr(self, name) for name in IDENTITY}
         identity = {
-            "table": self.table,
-            "row": self.row,
-            "column": self.column,
-            "method": self.method,
-            "role": self.role,
-            "measure": self.measure,
-            "metrics": self.metrics,
-            "unit": self.unit,
-            "seed": self.seed,
+            **plain,
             "axes": self.seed_axes,
-            "profile": self.profile,
-            "protocol": self.protocol,
-            "config": self.config,
             "data": data,
             "device": self.device.split(":")[0],
-            "threads": self.threads,
             "execution": self.execution.to_json(),
         }
         return digest(identity)
