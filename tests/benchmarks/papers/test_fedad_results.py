@@ -55,7 +55,9 @@ def test_table_3_says_how_many_films_its_columns_have(printed):
 def test_at_the_papers_scale_nothing_is_scaled(tmp_path):
     records, run = records_and_run("table3", tmp_path)
     paper = [
-        dataclasses.replace(record, config={**record.config, "partition.public_limit": int(size)})
+        dataclasses.replace(
+            record, config={**record.config, "partition.public_limit": int(size)}, public={}
+        )
         for record in records
         if (size := parse_column(record.column)["public-size"]) != "none"
     ]
