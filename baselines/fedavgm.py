@@ -4,17 +4,16 @@ non-identical data ...").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
-from federation.client import Client
 from federation.federation import Federation
 from federation.shared.averaging import average_states
-from methods.fedavg import FedAvg, State
+from methods.fedavg import FedAvg, Round, State
 from privacy.plan import DP_SGD
 from results.numbers import Positive, Share
 
@@ -42,18 +41,10 @@ class FedAvgM(FedAvg):
             )
         }
 
-    def aggregate(
-        self,
-        federation: Federation,
-        model: nn.Module,
-        clients: Sequence[Client],
-        states: Iterator[State],
-        number: int,
-        server: dict[str, Any],
-    ) -> None:
-        average = average_states(states, [client.size for client in clients])
-        for name, weights in model.named_parameters():
+    def aggregate(self, this: Round, states: Iterator[State]) -> None:
+        average = average_states(states, [client.size for client in this.clients])
+        for name, weights in this.model.named_parameters():
             weights.grad = weights.detach() - average[name]
-        for name, buffer in model.named_buffers():
+        for name, buffer in this.model.named_buffers():
             buffer.copy_(average[name])
-        server["optimizer"].step()
+        this.server["optimizer"].step()

@@ -21,7 +21,7 @@ from federation.data import state_of
 from federation.federation import Federation
 from federation.samples import see
 from federation.training.plan import Batch, Penalty, SteadyPenalty
-from methods.fedavg import FedAvg, State
+from methods.fedavg import FedAvg, Round, State
 from models.catalogue import find_head
 from results.numbers import Count, Positive
 
@@ -122,23 +122,16 @@ class FedGEN(FedAvg):
         )
         return {"generator": generator, "optimizer": optimizer, "counts": federation.label_counts()}
 
-    def penalty(
-        self,
-        federation: Federation,
-        client: Client,
-        worker: nn.Module,
-        number: int,
-        server: dict[str, Any],
-    ) -> Penalty | None:
+    def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
         """alpha CE(h(G(z, y')), y') + beta KL(h(G(z, y)) || f(x)) for drawn labels y' and the
         batch's own y.
         """
-        if number == 1:  # the generator has learnt nothing yet
+        if this.number == 1:  # the generator has learnt nothing yet
             return None
-        generator = server["generator"]
+        federation, generator = this.federation, this.server["generator"]
         received = federation.channel.down(client.index, "parameters", state_of(generator))
-        stream = federation.streams.shuffling("fedgen client", client.index, number)
-        factor = self.decay ** (number - 1)
+        stream = federation.streams.shuffling("fedgen client", client.index, this.number)
+        factor = self.decay ** (this.number - 1)
 
         def term(model: nn.Module, batch: Batch) -> torch.Tensor:
             _, head = find_head(model)
@@ -163,45 +156,30 @@ class FedGEN(FedAvg):
 
         return SteadyPenalty(term, (stream,))
 
-    def aggregate(
-        self,
-        federation: Federation,
-        model: nn.Module,
-        clients: Sequence[Client],
-        states: Iterator[State],
-        number: int,
-        server: dict[str, Any],
-    ) -> None:
-        name, _ = find_head(model)
-        heads: list[
-            tuple[torch.Tensor, torch.Tensor]
-        ] = []  # all that the generator needs of the clients' networks
+    def aggregate(self, this: Round, states: Iterator[State]) -> None:
+        name, _ = find_head(this.model)
+        heads: list[tuple[torch.Tensor, torch.Tensor]] = []  # all that the generator needs
 
         def received() -> Iterator[State]:
             for state in states:
                 heads.append((state[f"{name}.weight"], state[f"{name}.bias"]))
                 yield state
 
-        super().aggregate(federation, model, clients, received(), number, server)
-        self.train_generator(federation, clients, heads, number, server)
+        super().aggregate(this, received())
+        self.train_generator(this, heads)
 
     def train_generator(
-        self,
-        federation: Federation,
-        clients: Sequence[Client],
-        heads: Sequence[tuple[torch.Tensor, torch.Tensor]],
-        number: int,
-        server: dict[str, Any],
+        self, this: Round, heads: Sequence[tuple[torch.Tensor, torch.Tensor]]
     ) -> None:
         """Fit the generator to the heads of this round's clients, weighted per label by the samples
         they hold.
         """
-        generator, optimizer = server["generator"], server["optimizer"]
-        counts = server["counts"][[client.index for client in clients]]
+        generator, optimizer = this.server["generator"], this.server["optimizer"]
+        counts = this.server["counts"][[client.index for client in this.clients]]
         weights = counts / counts.sum(dim=0).clamp(min=1)
-        stream = federation.streams.shuffling("fedgen server", number)
+        stream = this.federation.streams.shuffling("fedgen server", this.number)
         generator.train()
-        for _ in federation.steps(self.generator_steps, name="generator"):
+        for _ in this.federation.steps(self.generator_steps, name="generator"):
             labels = stream.choose(generator.classes, self.generator_batch_size)
             see(len(labels))
             noise = stream.normal(len(labels), self.noise)

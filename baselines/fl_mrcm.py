@@ -26,7 +26,7 @@ from federation.shared.averaging import average_states
 from federation.training.inputs import Normalisation
 from federation.training.loops import predict
 from federation.training.plan import Batch, Penalty
-from methods.fedavg import FedAvg, State
+from methods.fedavg import FedAvg, Round, State
 from models.cut import Latent, flat_pooled, when_passed
 from results.numbers import Count, Positive, SomeShare
 
@@ -114,22 +114,16 @@ class FLMRCM(FedAvg):
             )
         return kept
 
-    def penalty(
-        self,
-        federation: Federation,
-        client: Client,
-        worker: nn.Module,
-        number: int,
-        server: dict[str, Any],
-    ) -> Penalty | None:
+    def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
         """L_adv of the encoder; on every batch the discriminator takes its step before."""
-        partner = self.partner(federation, client, number)
+        federation, server = this.federation, this.server
+        partner = self.partner(federation, client, this.number)
         if partner is None:
             return None
         shared = {"features": server[f"aligner {partner.index}"].sent}
         others = federation.channel.down(client.index, "features", shared)["features"]
         aligner, optimizer = server[f"aligner {client.index}"], server[f"optimizer {client.index}"]
-        stream = federation.streams.shuffling("cross-site", client.index, number)
+        stream = federation.streams.shuffling("cross-site", client.index, this.number)
 
         def align(model: nn.Module, batch: Batch) -> torch.Tensor:
             own = flat_pooled(server["latents"][worker], POOLED)
@@ -162,41 +156,25 @@ class FLMRCM(FedAvg):
         ]
         return others[number % len(others)] if others else None
 
-    def aggregate(
-        self,
-        federation: Federation,
-        model: nn.Module,
-        clients: Sequence[Client],
-        states: Iterator[State],
-        number: int,
-        server: dict[str, Any],
-    ) -> None:
+    def aggregate(self, this: Round, states: Iterator[State]) -> None:
         """The plain mean of all networks (released code)."""
-        model.load_state_dict(average_states(states, [1] * len(clients)))
+        this.model.load_state_dict(average_states(states, [1] * len(this.clients)))
 
-    def client_updates(
-        self,
-        federation: Federation,
-        clients: Sequence[Client],
-        model: nn.Module,
-        workers: Sequence[nn.Module],
-        number: int,
-        server: dict[str, Any],
-    ) -> Iterator[State]:
+    def client_updates(self, this: Round, workers: Sequence[nn.Module]) -> Iterator[State]:
         """As FedAvg's; each client also sends the features of its images under what it has
         trained, which others get in later rounds.
         """
+        federation, server = this.federation, this.server
         latents: dict[nn.Module, torch.Tensor] = {}
         server["latents"] = latents  # of the batch that a worker has seen last
         handles = [when_passed(w, functools.partial(latents.__setitem__, w)) for w in workers]
         sent = {}
-        states = super().client_updates(federation, clients, model, workers, number, server)
-        for position, (client, state) in enumerate(zip(clients, states, strict=True)):
+        states = super().client_updates(this, workers)
+        for position, (client, state) in enumerate(zip(this.clients, states, strict=True)):
             encoder = Latent(workers[position % len(workers)], POOLED)
             features = client.run(self.features, encoder, federation.normalise)
-            sent[client.index] = federation.channel.up(
-                client.index, "features", {"features": features}
-            )
+            payload = {"features": features}
+            sent[client.index] = federation.channel.up(client.index, "features", payload)
             yield state
         for index, kept in sent.items():
             server[f"aligner {index}"].sent.copy_(kept["features"])

@@ -8,7 +8,7 @@ implementation's (NVFlare), is in `privacy/sparse_vector.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from federation.client import Client
 from federation.data import state_of
 from federation.federation import Federation
 from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg, State
+from methods.fedavg import FedAvg, Round, State
 from privacy.plan import DP_SGD
 from privacy.sparse_vector import RELEASED, SparseVector, declared, packed, sanitise, unpacked
 
@@ -91,46 +91,32 @@ class Li2019(FedAvg):
             )
         return {}
 
-    def payload(
-        self,
-        federation: Federation,
-        client: Client,
-        worker: nn.Module,
-        received: State,
-        number: int,
-    ) -> State:
+    def payload(self, this: Round, client: Client, worker: nn.Module, received: State) -> State:
         """The update per local step, of which entries are selected, clipped and made noisy; times
         the steps again.
         """
         trained = worker.state_dict()
         if self.naive:
             return trained
+        federation = this.federation
         steps = local_steps(client, federation.local)
         update = (flat(trained) - flat(received)) / steps
         # The axis of noise belongs to runs with an accountant. Other settings have other noise.
-        stream = federation.streams.shuffling("sparse", self.mechanism, client.index, number)
+        names = ("sparse", self.mechanism, client.index, this.number)
+        stream = federation.streams.shuffling(*names)
         chosen, values = sanitise(update, self.mechanism, generator=stream.generator)
         return {"chosen": packed(chosen), "values": values * steps, **whole_numbers(trained)}
 
-    def aggregate(
-        self,
-        federation: Federation,
-        model: nn.Module,
-        clients: Sequence[Client],
-        states: Iterator[State],
-        number: int,
-        server: dict[str, Any],
-    ) -> None:
+    def aggregate(self, this: Round, states: Iterator[State]) -> None:
         """w <- w + sum_k n_k / n dw_k: FedAvg's average of w + dw_k, with dw_k 0 where nothing
         crossed. Variances that noise has made negative are set to 0.
         """
         if self.naive:
-            super().aggregate(federation, model, clients, states, number, server)
+            super().aggregate(this, states)
             return
-        before = state_of(model)
-        states = (updated(before, sent) for sent in states)
-        super().aggregate(federation, model, clients, states, number, server)
-        for name, buffer in model.named_buffers():
+        before = state_of(this.model)
+        super().aggregate(this, (updated(before, sent) for sent in states))
+        for name, buffer in this.model.named_buffers():
             if name.endswith("running_var"):
                 buffer.clamp_(min=0)
 

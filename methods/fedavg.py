@@ -29,6 +29,20 @@ State = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
+class Round:
+    """What the steps of a round are given."""
+
+    federation: Federation
+    number: int
+    clients: Sequence[Client]
+    """Those that take part."""
+    model: nn.Module
+    """The global model, which `FedAvg.aggregate` changes."""
+    server: dict[str, Any]
+    """What `FedAvg.server_state` has returned."""
+
+
+@dataclass(frozen=True)
 class FedAvg(Method):
     """Algorithm 1 of McMahan et al. 2017; local epochs, batch size and learning rate are those of
     the local plan.
@@ -62,46 +76,30 @@ class FedAvg(Method):
         federation.privacy.reserve((federation.local, drawn))
         for number in federation.rounds(self.rounds, model=model, **stateful):
             drawn_now = federation.streams.participants(number, self.participation)
-            clients = [
-                client
-                for client in drawn_now
-                if federation.privacy.can_train(client, federation.local)
-            ]
-            if not clients:  # their privacy budgets are spent
-                federation.evaluation.track(model)
-                continue
-            states = self.client_updates(federation, clients, model, workers, number, server)
-            self.aggregate(federation, model, clients, states, number, server)
+            able = [c for c in drawn_now if federation.privacy.can_train(c, federation.local)]
+            if able:  # else their privacy budgets are spent
+                this = Round(federation, number, able, model, server)
+                self.aggregate(this, self.client_updates(this, workers))
             federation.evaluation.track(model)
         return federation.networks.checkpoint(model, network)
 
-    def client_updates(
-        self,
-        federation: Federation,
-        clients: Sequence[Client],
-        model: nn.Module,
-        workers: Sequence[nn.Module],
-        number: int,
-        server: dict[str, Any],
-    ) -> Iterator[State]:
+    def client_updates(self, this: Round, workers: Sequence[nn.Module]) -> Iterator[State]:
         """ClientUpdate of Algorithm 1: the global model down, local epochs from it, the local model
         up; client by client.
 
         `workers` are the networks that clients train: one, or as many as are trained together.
         """
-        sent = state_of(model)
-        for start in range(0, len(clients), len(workers)):
-            group = list(zip(clients[start:], workers, strict=False))
+        federation, sent = this.federation, state_of(this.model)
+        for start in range(0, len(this.clients), len(workers)):
+            group = list(zip(this.clients[start:], workers, strict=False))
             for client, worker in group:
                 worker.load_state_dict(federation.channel.down(client.index, "parameters", sent))
-            penalties = [
-                self.penalty(federation, client, worker, number, server) for client, worker in group
-            ]
+            penalties = [self.penalty(this, client, worker) for client, worker in group]
             federation.train_on_clients(
-                group, federation.local, "round", number, penalties=penalties
+                group, federation.local, "round", this.number, penalties=penalties
             )
             for client, worker in group:
-                payload = self.payload(federation, client, worker, sent, number)
+                payload = self.payload(this, client, worker, sent)
                 yield federation.channel.up(client.index, "parameters", payload)
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
@@ -110,44 +108,23 @@ class FedAvg(Method):
         """
         return {}
 
-    def penalty(
-        self,
-        federation: Federation,
-        client: Client,
-        worker: nn.Module,
-        number: int,
-        server: dict[str, Any],
-    ) -> Penalty | None:
+    def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
         """A term that a client adds to its loss; `worker` holds the weights it has just
         received.
         """
         return None
 
-    def payload(
-        self,
-        federation: Federation,
-        client: Client,
-        worker: nn.Module,
-        received: State,
-        number: int,
-    ) -> State:
+    def payload(self, this: Round, client: Client, worker: nn.Module, received: State) -> State:
         """What a client sends of `worker`, which it has trained from the global model `received`:
         all of it.
         """
         return worker.state_dict()
 
-    def aggregate(
-        self,
-        federation: Federation,
-        model: nn.Module,
-        clients: Sequence[Client],
-        states: Iterator[State],
-        number: int,
-        server: dict[str, Any],
-    ) -> None:
-        """w <- sum_k n_k / n w_k, BatchNorm's buffers included; in place in `model`.
+    def aggregate(self, this: Round, states: Iterator[State]) -> None:
+        """w <- sum_k n_k / n w_k, BatchNorm's buffers included; in place in the global model.
 
         `states`, the payloads, come as clients finish, in their order, so that the average never
         holds more than one of them.
         """
-        model.load_state_dict(average_states(states, [client.size for client in clients]))
+        sizes = [client.size for client in this.clients]
+        this.model.load_state_dict(average_states(states, sizes))

@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.client import Client
 from federation.data import state_of
 from federation.federation import Federation
 from federation.training.inputs import augmented
 from federation.training.loops import predict
-from methods.fedavg import FedAvg, State
+from methods.fedavg import FedAvg, Round, State
 from privacy.plan import DP_SGD
 from results.numbers import Count, Positive
 
@@ -68,24 +67,13 @@ class FedDF(FedAvg):
         federation.evaluation.require_validation()
         return {}
 
-    def aggregate(
-        self,
-        federation: Federation,
-        model: nn.Module,
-        clients: Sequence[Client],
-        states: Iterator[State],
-        number: int,
-        server: dict[str, Any],
-    ) -> None:
-        public = federation.public
+    def aggregate(self, this: Round, states: Iterator[State]) -> None:
+        federation, model, public = this.federation, this.model, this.federation.public
         images = public.cut(public.images)
-        teacher = federation.networks.initial()
-        ensemble = torch.zeros(
-            ()
-        )  # of fixed images, so that a step costs the same with any number of teachers
-
         how = federation.augmentation if self.augmented else None
         held: list[nn.Module] = []  # the teachers, where images differ from step to step
+        teacher = federation.networks.initial()
+        ensemble = torch.zeros(())  # the sum of their outputs, where images are fixed
 
         def answered() -> Iterator[State]:
             nonlocal ensemble
@@ -96,27 +84,23 @@ class FedDF(FedAvg):
                     yield state
                     continue
                 teacher.load_state_dict(state)
-                outputs = public.cut(
-                    predict(
-                        teacher,
-                        public.images,
-                        normalise=federation.normalise,
-                        window=public.window,
-                    )
+                outputs = predict(
+                    teacher, public.images, normalise=federation.normalise, window=public.window
                 )
+                outputs = public.cut(outputs)
                 ensemble = outputs if count == 0 else ensemble + outputs
                 yield state
 
-        super().aggregate(federation, model, clients, answered(), number, server)
+        super().aggregate(this, answered())
         if how is None:
             # AVGLOGITS of Algorithm 1. The cross-entropy with these has the gradient of its KL
             # divergence.
-            teachers = federation.task.probabilities(ensemble / len(clients))
+            teachers = federation.task.probabilities(ensemble / len(this.clients))
 
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
-        stream = federation.streams.shuffling("public", number)
-        changes = federation.streams.shuffling("public augmentation", number).generator
+        stream = federation.streams.shuffling("public", this.number)
+        changes = federation.streams.shuffling("public augmentation", this.number).generator
         best, best_score, best_step = None, NO_SCORE, 0
         if self.may_keep_average:
             best, best_score = state_of(model), _score(federation, model)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import nn
 
 from federation.client import Client
-from federation.federation import Federation
 from federation.training.plan import Penalty, SteadyPenalty
-from methods.fedavg import FedAvg
+from methods.fedavg import FedAvg, Round
 from privacy.plan import DP_SGD
 
 
@@ -36,14 +35,7 @@ class FedProx(FedAvg):
     mu: float = 0.01
     """Weight of the proximal term (the authors tune it over 0.001, 0.01, 0.1, 0.5 and 1)."""
 
-    def penalty(
-        self,
-        federation: Federation,
-        client: Client,
-        worker: nn.Module,
-        number: int,
-        server: dict[str, Any],
-    ) -> Penalty | None:
+    def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
         received = [w.detach().clone() for w in worker.parameters()]
         return SteadyPenalty(
             lambda model, batch: proximal_term(list(model.parameters()), received, self.mu)

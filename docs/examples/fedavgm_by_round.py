@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 import torch
@@ -20,12 +19,12 @@ from torch import nn
 
 import benchmarks
 from baselines.fedavgm import FedAvgM
-from federation.client import Client, Shard
+from federation.client import Shard
 from federation.federation import Federation
 from federation.shared.averaging import average_states
 from federation.training.inputs import Normalisation, unit_range
 from federation.watching import is_watched, show
-from methods.fedavg import State
+from methods.fedavg import Round, State
 
 
 def read(shard: Shard, model: nn.Module, normalise: Normalisation) -> State:
@@ -47,22 +46,15 @@ class FedAvgMByRound(FedAvgM):
 
     title = "FedAvgM, shown by round"
 
-    def aggregate(
-        self,
-        federation: Federation,
-        model: nn.Module,
-        clients: Sequence[Client],
-        states: Iterator[State],
-        number: int,
-        server: dict[str, Any],
-    ) -> None:
+    def aggregate(self, this: Round, states: Iterator[State]) -> None:
         if not is_watched():
-            super().aggregate(federation, model, clients, states, number, server)
+            super().aggregate(this, states)
             return
+        federation, clients, model = this.federation, this.clients, this.model
         sizes, sent = [client.size for client in clients], list(states)
         average, before = copy.deepcopy(model), flat(model)
         average.load_state_dict(average_states(sent, sizes))
-        super().aggregate(federation, model, clients, iter(sent), number, server)
+        super().aggregate(this, iter(sent))
 
         anew = copy.deepcopy(model)
         anew.load_state_dict(
@@ -83,7 +75,7 @@ class FedAvgMByRound(FedAvgM):
             name = f"accuracy of client {client.index + 1}"
             shown[name] = accuracy(federation, alone)
         for name, value in shown.items():
-            show(name, number, value)
+            show(name, this.number, value)
 
 
 def flat(model: nn.Module) -> torch.Tensor:

@@ -24,13 +24,3 @@ def test_every_client_sends_its_model_once_and_gets_nothing_back():
     assert [(t.direction, t.kind, t.client) for t in federation.channel.ledger] == [
         ("up", "parameters", k) for k in range(3)
     ]
-
-
-def test_the_method_returns_the_servers_model():
-    federation = make_federation()
-    model = AverageDistillation().fit(federation)
-    assert (model.owner, model.network, len(model.history["accuracy"])) == (
-        "server",
-        federation.networks.server,
-        federation.server.epochs,
-    )

@@ -7,12 +7,11 @@ import torch
 
 from baselines.fl_mrcm import FLMRCM, POOLED, Aligner, alignment_loss, domain_loss
 from federation.channel import encoded_size
-from federation.snapshots import Snapshots
-from methods.fedavg import FedAvg
+from methods.fedavg import FedAvg, Round
 from models.cut import Latent
 from models.entry import ModelError
 from tests.federation.tiny import make_dense_federation, make_reconstruction_federation
-from tests.methods.shards import same_bits, samples_of
+from tests.methods.shards import booked, same_bits, samples_of, size
 
 LN2, LN3, LN4 = math.log(2), math.log(3), math.log(4)
 SURE = math.log(4 / 3)
@@ -38,14 +37,10 @@ def test_the_discriminator_tells_a_clients_features_from_those_of_another():
 
 
 def test_the_encoder_is_to_be_taken_for_the_other():
-    assert alignment_loss(OWN).item() == pytest.approx((3 * LN2 + LN4) / 4 / 2)
-    assert alignment_loss(OWN.flip(1)).item() == pytest.approx((3 * LN2 + SURE) / 4 / 2)
-
-
-def test_the_encoders_gradient_is_of_the_released_scale():
-    """(sigmoid(z) - code) over 2 elements, 2 samples and 2 domains."""
     own = OWN.clone().requires_grad_()
-    alignment_loss(own).backward()
+    loss = alignment_loss(own)
+    assert loss.item() == pytest.approx((3 * LN2 + LN4) / 4 / 2)
+    loss.backward()  # (sigmoid(z) - code) over 2 elements, 2 samples and 2 domains
     expected = torch.tensor([[0.5, 0.5 - 1], [0.75, 0.5 - 1]]) / (2 * 2 * 2)
     torch.testing.assert_close(own.grad, expected)
 
@@ -104,15 +99,12 @@ def fitted(method, sizes=(4, 4)):
     return method.fit(make_reconstruction_federation(sizes))
 
 
-def test_of_clients_of_one_size_the_first_round_is_fedavgs_and_the_second_is_not():
-    for rounds, same in ((1, True), (2, False)):
-        plain = fitted(FedAvg(rounds=rounds, participation=1.0))
-        assert same_bits(fitted(quick(rounds=rounds)).state, plain.state) == same
-
-
-def test_without_its_weight_it_is_fedavg():
-    plain = fitted(FedAvg(rounds=2, participation=1.0))
-    assert same_bits(fitted(quick(rounds=2, adversarial=0.0)).state, plain.state)
+@pytest.mark.parametrize(
+    ("rounds", "weight", "same"), [(1, 1.0, True), (2, 1.0, False), (2, 0.0, True)]
+)
+def test_the_first_round_is_fedavgs_and_the_second_is_not(rounds, weight, same):
+    plain = fitted(FedAvg(rounds=rounds, participation=1.0))
+    assert same_bits(fitted(quick(rounds=rounds, adversarial=weight)).state, plain.state) == same
 
 
 def test_clients_count_alike_whatever_their_size():
@@ -122,7 +114,7 @@ def test_clients_count_alike_whatever_their_size():
         {name: torch.full_like(entry, value) for name, entry in model.state_dict().items()}
         for value in (1.0, 2.0)
     ]
-    quick().aggregate(federation, model, federation.clients, iter(states), 1, {})
+    quick().aggregate(Round(federation, 1, federation.clients, model, {}), iter(states))
     assert {entry.unique().item() for entry in model.state_dict().values()} == {1.5}
 
 
@@ -139,7 +131,7 @@ def test_features_of_all_images_go_up_and_to_the_partner_in_the_next_round():
     federation = make_reconstruction_federation(sizes)
     model = quick().fit(federation)
     parameters = encoded_size(model.state)
-    features = [encoded_size({"features": torch.empty(n, FEATURES)}) for n in sizes]
+    features = [size("features", n, FEATURES) for n in sizes]
     expected = {}
     for number in (1, 2, 3):
         for k in range(3):
@@ -149,11 +141,7 @@ def test_features_of_all_images_go_up_and_to_the_partner_in_the_next_round():
     for number, others in ((2, (1, 2, 0)), (3, (2, 0, 1))):
         for k, other in enumerate(others):
             expected[number, "down", "features", k] = (features[other], 1)
-    found = federation.channel.ledger
-    assert {
-        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages) for t in found
-    } == expected
-    assert {t.kind for t in found if t.direction == "up"} == FLMRCM.sends
+    assert booked(federation) == expected
 
 
 def test_features_are_those_of_the_trained_model_and_kept_until_the_next_round(monkeypatch):
@@ -166,9 +154,9 @@ def test_features_are_those_of_the_trained_model_and_kept_until_the_next_round(m
         sent[client, kind] = {name: tensor.clone() for name, tensor in received.items()}
         return received
 
-    def keep(self, federation, model, clients, states, number, server):
-        after(self, federation, model, clients, states, number, server)
-        held.update(server)
+    def keep(self, this, states):
+        after(self, this, states)
+        held.update(this.server)
 
     monkeypatch.setattr(federation.channel, "up", note)
     monkeypatch.setattr(FLMRCM, "aggregate", keep)
@@ -181,18 +169,3 @@ def test_features_are_those_of_the_trained_model_and_kept_until_the_next_round(m
         features = sent[client.index, "features"]["features"]
         torch.testing.assert_close(features, expected, atol=1e-5, rtol=1e-4)
         assert torch.equal(held[f"aligner {client.index}"].sent, features)
-
-
-def test_what_a_client_keeps_is_in_a_snapshot(tmp_path, monkeypatch):
-    federation = make_reconstruction_federation()
-    federation.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
-    kept, rounds = set(), federation.rounds
-
-    def note(count, **parts):
-        kept.update(parts)
-        return rounds(count, **parts)
-
-    monkeypatch.setattr(federation, "rounds", note)
-    quick(rounds=1).fit(federation)
-    expected = {f"{part} {k}" for part in ("aligner", "optimizer") for k in (0, 1)}
-    assert kept == {"model", *expected}

@@ -1,7 +1,5 @@
 """The upper bound of DLAD: classifiers at their optimum, from labels that no real server has."""
 
-import math
-
 import pytest
 import torch
 
@@ -23,26 +21,11 @@ def test_the_optimal_confidence_under_niid1_is_five_sixths_for_own_classes_and_z
     assert confidence[0, 0].item() == pytest.approx(0.8333, abs=1e-4)
 
 
-def test_the_optimal_confidence_under_iid_is_one_half_everywhere():
-    confidence = optimal_confidence(torch.full((3, 10), 500), torch.arange(10))
-    torch.testing.assert_close(confidence, torch.full((3, 10), 0.5))
-
-
 def test_the_optimal_confidence_counts_how_common_a_class_is_in_public():
     # Client: 3/4 and 1/4. Public: 1/3 and 2/3.
     confidence = optimal_confidence(torch.tensor([[3, 1]]), torch.tensor([0, 1, 1]))
     own, other = (3 / 4) / (1 / 3 + 3 / 4), (1 / 4) / (2 / 3 + 1 / 4)
     torch.testing.assert_close(confidence, torch.tensor([[own, other, other]]))
-
-
-def test_classes_that_nobody_has_are_no_trouble():
-    confidence = optimal_confidence(torch.tensor([[4, 0, 0], [2, 2, 0]]), torch.tensor([0, 1]))
-    torch.testing.assert_close(confidence, torch.tensor([[1 / 1.5, 0.0], [0.5, 0.5]]))
-
-
-def test_under_niid1_an_owner_of_the_class_outweighs_each_other_client_by_far():
-    weights = confidence_weights(torch.tensor([[5 / 6], [0.0], [0.0]]), 0.05)
-    assert weights[0, 0].item() == pytest.approx(1 / (1 + 2 * math.exp(-5 / 6 / 0.05)))
 
 
 @pytest.fixture

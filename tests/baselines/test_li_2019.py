@@ -182,17 +182,3 @@ def test_under_dp_sgd_the_record_says_that_its_own_epsilons_are_not_counted():
 def test_settings_that_make_no_sense_are_refused(changes):
     with pytest.raises(ValueError, match=r"share lies|unknown generation"):
         Li2019(**changes)
-
-
-def test_its_recipe_is_fedavgs_and_the_released_codes():
-    method, plain = Li2019(), FedAvg()
-    assert (method.rounds, method.participation) == (plain.rounds, plain.participation)
-    assert (method.share, method.eps1, method.eps3, method.gamma, method.tau) == (
-        0.9,
-        1.0,
-        1.0,
-        1e-4,
-        1e-6,
-    )
-    assert Li2019.sends == FedAvg.sends
-    assert Li2019.protections() == {"dp-sgd": FedAvg.sends}

@@ -89,11 +89,6 @@ def test_a_teacher_sees_no_unlabelled_image_and_a_student_does():
         assert same_bits(method.fit(probed()).state, method.fit(probed(public=other)).state) == same
 
 
-def test_where_the_teacher_is_sure_of_nothing_the_student_learns_the_labels_alone():
-    model = quick(threshold=1.1).fit(probed())
-    assert len(model.history["accuracy"]) == 2
-
-
 def test_soft_and_hard_labels_of_pixels_are_learnt():
     soft, hard = (quick(soft=soft).fit(pixel_labelled()).state for soft in (True, False))
     assert not same_bits(soft, hard)

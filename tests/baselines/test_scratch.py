@@ -3,7 +3,6 @@
 import pytest
 
 from baselines.scratch import Scratch
-from federation.seeds import Seeds
 from federation.training.plan import TrainingPlan
 from tests.federation.tiny import make_federation
 from tests.methods.private_servers import private_server, private_servers
@@ -22,27 +21,11 @@ def test_two_steps_down_the_gradient_of_the_probe_set_by_hand():
         assert tensor == pytest.approx(by_hand[name], abs=1e-5)
 
 
-def test_it_learns_and_is_looked_at_after_every_epoch():
-    model = Scratch().fit(private_servers())
-    assert model.history["accuracy"][-1] >= 0.9
-    assert len(model.history["accuracy"]) == private_servers().server.epochs
-    assert (model.network, model.owner) == ("cnn-small", "server")
-
-
 def test_nothing_crosses_and_no_client_matters():
     federation, other = private_servers(2), private_servers([private_server(2, "resnet8-narrow")])
     assert same_bits(Scratch().fit(federation).state, Scratch().fit(other).state)
     assert federation.channel.ledger == []
     assert (Scratch.sends, Scratch.oracle) == (frozenset(), frozenset())
-
-
-def test_it_repeats_and_follows_the_seeds():
-    model = Scratch().fit(private_servers())
-    assert same_bits(model.state, Scratch().fit(private_servers()).state)
-    for axis in ("weights", "shuffling"):
-        assert not same_bits(
-            model.state, Scratch().fit(private_servers(seeds=Seeds.moving((axis,), 1))).state
-        )
 
 
 def test_a_server_without_labelled_images_is_refused():

@@ -13,10 +13,8 @@ from baselines.pseudo_label import PseudoLabel
 from federation.cache import StageCache
 from federation.costs import Meter, metering
 from federation.samples import counted
-from federation.seeds import Seeds
-from federation.snapshots import Snapshots
 from federation.tasks.dense_regression import DenseRegression
-from federation.training.plan import DivergedError, TrainingPlan
+from federation.training.plan import TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 from tests.methods.shards import client_with, same_bits
 
@@ -26,18 +24,9 @@ METHODS = [
     NoisyStudent(steps=120, iterations=2, ratio=2, operations=0, dropout=0.2),
     FixMatch(steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, ema_decay=0.9),
     MetaPseudoLabels(
-        steps=120,
-        interval=40,
-        batch_size=8,
-        mu=2,
-        operations=0,
-        cutout=0.25,
-        ema_decay=0.9,
-        unlabelled_weight=1.0,
-        ramp=10,
-        student_wait=10,
-        finetune_epochs=3,
-        lr=0.1,
+        **{"steps": 120, "interval": 40, "batch_size": 8, "mu": 2, "operations": 0, "cutout": 0.25},
+        **{"ema_decay": 0.9, "unlabelled_weight": 1.0, "ramp": 10, "student_wait": 10},
+        **{"finetune_epochs": 3, "lr": 0.1},
     ),
 ]
 SHORT = [
@@ -77,51 +66,11 @@ def test_it_learns_from_the_labelled_and_the_unlabelled(method):
 
 
 @by_name(SHORT)
-def test_the_same_seeds_give_the_same_bits_and_others_others(method):
-    first, same = (method.fit(probed(server=SERVER)) for _ in range(2))
-    assert same_bits(first.state, same.state)
-    assert first.history == same.history
-    for axis in ("weights", "shuffling"):
-        assert not same_bits(
-            first.state, method.fit(probed(server=SERVER, seeds=Seeds.moving((axis,), 1))).state
-        )
-
-
-@by_name(SHORT)
 def test_nothing_crosses_and_no_client_matters(method):
     federation, other = probed(), probed(clients=[client_with(0, [2] * 5)])
     assert same_bits(method.fit(federation).state, method.fit(other).state)
     assert federation.channel.ledger == []
     assert method.sends == frozenset()
-
-
-class PowerCutError(Exception):
-    """Not a bug."""
-
-
-@by_name(SHORT)
-def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_path):
-    server = replace(SERVER, schedule="cosine")
-    whole = method.fit(probed(server=server))
-    rounds = []
-
-    def progress(text, share):
-        rounds.append(text)
-        if rounds.count("round 3/4") == 1 and text == "round 3/4":
-            raise PowerCutError
-
-    for attempt in range(2):
-        federation = probed(server=server, progress=progress)
-        federation.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
-        if attempt == 0:
-            with pytest.raises(PowerCutError):
-                method.fit(federation)
-    resumed = method.fit(federation)
-    assert same_bits(resumed.state, whole.state)
-    assert resumed.history == whole.history
-    assert [text for text in rounds if text.startswith("round")] == [
-        f"round {number}/4" for number in (1, 2, 3, 3, 4)
-    ]
 
 
 @by_name(METHODS)
@@ -132,12 +81,11 @@ def test_a_plan_counts_every_step(method):
             replace(method, **changes).fit(probed("meta", stages=StageCache(None, device="meta")))
         return meter.work.flops
 
-    longer = 3 * method.steps
-    fixed = (
-        flops() - (flops(steps=longer) - flops()) / 2
-    )  # evaluations and the like, as many with as without these steps
+    longer = {"steps": 3 * method.steps}
     if hasattr(method, "interval"):
-        fixed = flops() - (flops(steps=longer, interval=3 * method.interval) - flops()) / 2
+        longer["interval"] = 3 * method.interval
+    # Evaluations and the like, as many with as without these steps.
+    fixed = flops() - (flops(**longer) - flops()) / 2
     assert 0 <= fixed < 0.1 * flops()
     uneven = {"steps": method.steps - 7}
     assert 0.9 * flops() < flops(**uneven) < flops()
@@ -156,11 +104,3 @@ def test_a_task_without_classes_and_a_server_without_labels_are_refused(method):
         method.fit(probed(task=DenseRegression(1)))
     with pytest.raises(ValueError, match="probe_share"):
         method.fit(probed(probe=None))
-
-
-@by_name(SHORT)
-def test_a_fit_that_diverges_says_so(method):
-    server = replace(SERVER, lr=1e30, optimizer="sgd")
-    method = replace(method, lr=1e30) if hasattr(method, "lr") else method
-    with pytest.raises(DivergedError):
-        method.fit(probed(server=server))

@@ -11,10 +11,3 @@ def test_every_client_keeps_the_model_it_trained():
     assert [model.lineage for model in models] == [
         model.lineage for model in federation.local_models()
     ]
-
-
-def test_nothing_crosses_the_channel():
-    federation = make_federation()
-    Standalone().fit(federation)
-    assert federation.channel.ledger == []
-    assert Standalone.sends == frozenset()

@@ -4,7 +4,6 @@ cross.
 
 import pytest
 
-from baselines.scratch import Scratch
 from baselines.transfer import Transfer
 from federation.seeds import Seeds
 from models.cut import decoder_parameters
@@ -104,11 +103,3 @@ def test_a_teacher_that_there_is_none_of_is_refused():
 def test_a_teacher_of_another_network_is_refused():
     with pytest.raises(ValueError, match="encoders differ"):
         Transfer(teacher=1).fit(private_servers(2, teachers="resnet8-narrow"))
-
-
-def test_it_learns_and_is_looked_at_after_every_epoch():
-    federation = private_servers(2)
-    model = Transfer(teacher=1).fit(federation)
-    assert model.history["accuracy"][-1] >= 0.9
-    assert len(model.history["accuracy"]) == federation.server.epochs
-    assert not same_bits(model.state, Scratch().fit(federation).state)

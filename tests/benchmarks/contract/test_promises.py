@@ -252,7 +252,7 @@ class Late(Method):
 class Counter(FedProx):
     """Says that its penalty is steady, and weighs it by the number of the step."""
 
-    def penalty(self, federation, client, worker, number, server):
+    def penalty(self, this, client, worker):
         steps = itertools.count()
 
         def term(model, batch):
@@ -277,7 +277,7 @@ def test_quick_names_the_plan_by_which_the_contract_trains():
 class Waiter(FedProx):
     """Says that its penalty is steady, and waits for a loss in it."""
 
-    def penalty(self, federation, client, worker, number, server):
+    def penalty(self, this, client, worker):
         return SteadyPenalty(lambda model, batch: batch.outputs.mean() * batch.outputs.sum().item())
 
 

@@ -130,7 +130,7 @@ def test_a_stage_that_is_there_is_not_computed_again_beside_others(tmp_path):
 def test_clients_with_a_penalty_that_is_not_steady_take_no_turns(monkeypatch):
     taken = []
 
-    def penalty(self, federation, client, worker, number, server):
+    def penalty(self, this, client, worker):
         def term(model, batch):
             taken.append(client.index)
             return batch.outputs.new_zeros(())
