@@ -5,12 +5,11 @@ import torch
 
 from methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
 from tests.federation.tiny import (
-    make_client,
     make_dense_federation,
     make_federation,
     make_reconstruction_federation,
 )
-from tests.methods.shards import client_with, same_bits
+from tests.methods.shards import client_with
 
 
 def answered(federation, method):
@@ -56,25 +55,6 @@ def test_of_dense_tasks_they_count_one_whatever_their_samples(make, outputs):
     }
 
 
-def test_labels_cross_as_they_do_with_weights():
-    ledgers = []
-    for name in ("weighted", "average"):
-        federation = make_federation()
-        FedAD(one_shot=True, ensemble=name).fit(federation)
-        ledgers.append(federation.channel.ledger)
-    assert ledgers[0] == ledgers[1]
-
-
-def test_clients_of_one_size_give_the_same_student_either_way():
-    # Both hold 6 of class 1, and each other class is held by one alone.
-    clients = [make_client(k) for k in (0, 1)]
-    first, second = (
-        FedAD(one_shot=True, ensemble=name).fit(make_federation(clients))
-        for name in ("weighted", "average")
-    )
-    assert same_bits(first.state, second.state)
-
-
 @pytest.mark.parametrize("upper", [True, False])
 def test_without_the_upper_bound_eq_9_is_left_out(upper):
     federation = make_dense_federation((4, 4))
@@ -90,18 +70,3 @@ def test_without_the_upper_bound_eq_9_is_left_out(upper):
     assert (above < 0).all()
     expected = logit_loss(outputs[:2], logits[batch]) + lower + upper * above
     torch.testing.assert_close(of(outputs[:2], batch), expected.mean(dim=1))
-
-
-def test_bounds_cross_with_and_without_the_upper_one():
-    found = []
-    for upper in (True, False):
-        federation = make_federation()
-        FedAD(one_shot=True, upper=upper).fit(federation)
-        found.append(federation.channel.by_kind())
-    assert found[0] == found[1]
-    assert "up/attention" in found[0]
-
-
-def test_an_unknown_ensemble_is_refused():
-    with pytest.raises(ValueError, match="unknown ensemble 'mean'; known: weighted, average"):
-        FedAD(ensemble="mean")

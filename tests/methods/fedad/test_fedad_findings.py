@@ -149,10 +149,3 @@ def test_what_fedad_is_compared_with_learns_findings_too(method):
         federation.evaluation.test(federation.networks.module(model))["mauc"] > 0.85
         for model in models
     )
-
-
-def test_a_site_alone_is_measured_by_its_own_findings():
-    federation = film_federation()
-    for model, own in zip(Standalone().fit(federation), SITES, strict=True):
-        assert model.outputs == len(own)
-        assert model.history["mauc"][-1] > 0.85

@@ -7,9 +7,8 @@ import torch
 
 from federation.augmentation.basic import Augmentation
 from federation.channel import Channel, encoded_size
-from federation.data import PublicData, state_of
+from federation.data import state_of
 from federation.inside.protection import Protection
-from federation.snapshots import Snapshots
 from federation.training.plan import TrainingPlan
 from methods.fedad import FedAD, lower_loss, upper_loss
 from models.cut import encode
@@ -18,13 +17,12 @@ from privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.fedad.cases import SIDE, attention_of
 from tests.methods.shards import (
-    client_with,
+    booked,
     copied,
     distance,
     mixed_clients,
     network_inputs,
-    same_bits,
-    validation_set,
+    size,
 )
 
 SHIFTED = Augmentation(rotation=20, shift=0.2)
@@ -70,46 +68,16 @@ def test_the_student_descends_eq_12(method):
     assert distance(fitted.state, without.state) > 100 * distance(fitted.state, state_of(student))
 
 
-def test_teachers_stay_as_they_are():
-    federation = make_federation()
-    before = [dict(model.state) for model in federation.local_models()]
-    taught = []
-    module = federation.networks.module
-    federation.networks.module = lambda checkpoint: taught.append(module(checkpoint)) or taught[-1]
-    FedAD(one_shot=True).fit(federation)
-    assert len(taught) == 2
-    for state, teacher in zip(before, taught, strict=True):
-        assert same_bits(state, state_of(teacher))
-        assert all(p.grad is None for p in teacher.parameters())
-        assert not teacher.training
+COUNTS, LOGITS = size("counts", CLASSES, dtype=torch.long), size("logits", 6, CLASSES)
+ATTENTION = size("attention", 6, CLASSES, SIDE, SIDE)
 
 
-COUNTS = encoded_size({"counts": torch.empty(CLASSES, dtype=torch.long)})
-LOGITS = encoded_size({"logits": torch.empty(6, CLASSES)})
-ATTENTION = encoded_size({"attention": torch.empty(6, CLASSES, SIDE, SIDE)})
-
-
-def booked(federation):
-    return {
-        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages)
-        for t in federation.channel.ledger
-    }
-
-
-def test_in_one_shot_clients_answer_once_for_all_epochs():
+@pytest.mark.parametrize("one_shot", [False, True])
+def test_clients_answer_in_every_epoch_or_once_for_all(one_shot):
     federation = make_federation(server=TrainingPlan(epochs=5, batch_size=3, lr=0.01))
-    FedAD(one_shot=True).fit(federation)
-    kinds = {"labels": COUNTS, "logits": LOGITS, "attention": ATTENTION}
-    assert booked(federation) == {
-        (0, "up", kind, k): (size, 1) for k in range(2) for kind, size in kinds.items()
-    }
-
-
-def test_online_clients_answer_in_every_epoch():
-    federation = make_federation(server=TrainingPlan(epochs=5, batch_size=3, lr=0.01))
-    FedAD().fit(federation)
+    FedAD(one_shot=one_shot).fit(federation)
     expected = {(0, "up", "labels", k): (COUNTS, 1) for k in range(2)}
-    for number in range(1, 6):
+    for number in (0,) if one_shot else range(1, 6):
         expected |= {(number, "up", "logits", k): (LOGITS, 1) for k in range(2)}
         expected |= {(number, "up", "attention", k): (ATTENTION, 1) for k in range(2)}
     assert booked(federation) == expected
@@ -121,35 +89,18 @@ def test_without_bounds_no_attention_crosses():
     assert federation.channel.by_kind() == {"up/labels": 2 * COUNTS, "up/logits": 2 * 2 * LOGITS}
 
 
-def test_a_client_without_samples_answers_nothing():
-    federation = make_federation([client_with(0, [0, 1, 2]), client_with(1, [])])
-    FedAD(one_shot=True).fit(federation)
-    assert {t.client for t in federation.channel.ledger if t.kind != "labels"} == {0}
-
-
 def test_in_bytes_values_take_a_quarter_and_a_scale_for_each_class():
     federation = make_federation()
     FedAD(one_shot=True, quantised=True).fit(federation)
     scales = {"least": torch.empty(CLASSES), "step": torch.empty(CLASSES)}
 
-    def size(*shape):
+    def sent(*shape):
         return encoded_size({"values": torch.empty(*shape, dtype=torch.uint8), **scales})
 
     found = federation.channel.by_kind()
-    assert found["up/logits"] == 2 * size(6, CLASSES)
-    assert found["up/attention"] == 2 * size(6, CLASSES, SIDE, SIDE)
-    assert encoded_size({"a": torch.empty(1000, CLASSES)}) / size(1000, CLASSES) == pytest.approx(
-        4, rel=0.1
-    )
-
-
-def test_in_bytes_the_student_is_nearly_the_same():
-    plan = TrainingPlan(epochs=3, batch_size=100, lr=0.05, optimizer="sgd")
-    whole, small, without = (
-        FedAD(one_shot=True, **fields).fit(make_federation(server=plan)).state
-        for fields in ({}, {"quantised": True}, {"bounds": False})
-    )
-    assert 0 < distance(whole, small) < 0.5 * distance(whole, without)
+    assert found["up/logits"] == 2 * sent(6, CLASSES)
+    assert found["up/attention"] == 2 * sent(6, CLASSES, SIDE, SIDE)
+    assert size("a", 1000, CLASSES) / sent(1000, CLASSES) == pytest.approx(4, rel=0.1)
 
 
 def test_online_all_parties_see_the_same_images_and_other_ones_in_every_epoch():
@@ -183,18 +134,6 @@ def test_online_all_parties_see_the_same_images_and_other_ones_in_every_epoch():
             ).max() < 1e-5
 
 
-def test_in_one_shot_images_are_plain():
-    federation = make_federation(augmentation=SHIFTED)
-    federation.local_models()
-    shown, train = [], federation.train
-    federation.train = lambda model, images, *rest, **named: (
-        shown.append(images) or train(model, images, *rest, **named)
-    )
-    FedAD(one_shot=True).fit(federation)
-    assert len(shown) == 2
-    assert all(torch.equal(images, federation.public.images) for images in shown)
-
-
 def test_networks_may_differ_and_their_maps_are_made_to_fit():
     federation = make_federation(mixed_clients())
     sent = []
@@ -204,33 +143,6 @@ def test_networks_may_differ_and_their_maps_are_made_to_fit():
         tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"
     ] == [(2, 2), (2, 2)]
     assert len(model.history["accuracy"]) == federation.server.epochs
-
-
-@pytest.mark.parametrize(
-    "method", [FedAD(), FedAD(one_shot=True, dropped=1), FedAD(dropped=2, quantised=True)]
-)
-def test_an_interrupted_fit_ends_as_if_nothing_had_happened(method, tmp_path):
-    def federation(progress=lambda text, share: None):
-        plan = TrainingPlan(
-            epochs=4, batch_size=3, lr=0.01, optimizer="sgd", momentum=0.9, schedule="cosine"
-        )
-        return make_federation(clients=3, augmentation=SHIFTED, server=plan, progress=progress)
-
-    def cut(text, share):
-        if text.startswith("round 3/"):
-            raise KeyboardInterrupt
-
-    undisturbed, stopped, resumed = federation(), federation(cut), federation()
-    expected = method.fit(undisturbed)
-    stopped.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
-    with pytest.raises(KeyboardInterrupt):
-        method.fit(stopped)
-    resumed.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
-    found = method.fit(resumed)
-    assert same_bits(found.state, expected.state)
-    assert found.history == expected.history
-    assert len(found.history["accuracy"]) == 4
-    assert booked(resumed) == booked(undisturbed)
 
 
 def test_with_noisy_counts_it_takes_weights_from_the_noise():
@@ -246,14 +158,3 @@ def test_with_noisy_counts_it_takes_weights_from_the_noise():
     assert (
         len(protection.accountant.releases(0)) == 2
     )  # counts and training; what a noisy model says costs no more
-
-
-@pytest.mark.parametrize("method", [FedAD(), FedAD(one_shot=True, bound_scale="mean")])
-def test_it_learns(method):
-    federation = make_federation(
-        [client_with(index, [0, 1, 2] * 4) for index in range(2)],
-        local=TrainingPlan(epochs=10, batch_size=4, lr=0.01),
-        server=TrainingPlan(epochs=10, batch_size=5, lr=0.01),
-        public=PublicData(validation_set().images, "thirty"),
-    )
-    assert method.fit(federation).history["accuracy"][-1] >= 5 / 6
