@@ -42,14 +42,8 @@ class Centralized(Method):
         """A client's images and targets, as they arrive at the server."""
 
         def upload(shard: Shard) -> tuple[torch.Tensor, torch.Tensor]:
-            images = federation.channel.up(client.index, "images", {"images": shard.images})[
-                "images"
-            ]
-            return (
-                images,
-                federation.channel.up(client.index, "labels", {"targets": shard.targets})[
-                    "targets"
-                ],
-            )
+            channel, number = federation.channel, client.index
+            images = channel.up(number, "images", {"images": shard.images})["images"]
+            return images, channel.up(number, "labels", {"targets": shard.targets})["targets"]
 
         return client.run(upload)

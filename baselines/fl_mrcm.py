@@ -141,19 +141,14 @@ class FLMRCM(FedAvg):
         that have sent any, one after another; None in the first round.
         """
         sent = {
-            other.index: other
+            other.index
             for before in range(1, number)
             for other in federation.streams.participants(before, self.participation)
-            if other.index != client.index
         }
         # From the client on, in a circle: where all have sent, each is one other's partner.
-        circle = [(index - client.index) % len(federation.clients) for index in sent]
-        others = [
-            other
-            for _, other in sorted(
-                zip(circle, sent.values(), strict=True), key=lambda pair: pair[0]
-            )
-        ]
+        clients, own = federation.clients, client.index
+        circle = [(own + step) % len(clients) for step in range(1, len(clients))]
+        others = [clients[index] for index in circle if index in sent]
         return others[number % len(others)] if others else None
 
     def aggregate(self, this: Round, states: Iterator[State]) -> None:

@@ -38,11 +38,8 @@ def feedback(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
     h = eta grad L(theta').grad L_u(theta) where the step is theta' = theta - eta grad L_u(theta);
     to first order about theta', L(theta) = L(theta') + h. So it is positive if the step helped, and
     the teacher, which descends h times its cross-entropy with the drawn labels, then makes them
-    likelier. Both released codes take after - before. Google's (google-research/meta_pseudo_labels)
-    takes a running mean off, and multiplies a term that has no gradient: the cross-entropy of the
-    teacher's logits with their own softmax, held constant. In kekmodel/MPL-pytorch (d21326a) the
-    term is the cross-entropy with their own arg max, has a gradient, and makes the teacher less
-    sure of it where the step helped.
+    likelier. Both released codes (google-research/meta_pseudo_labels and kekmodel/MPL-pytorch) take
+    after - before.
     """
     return (before - after).detach()
 

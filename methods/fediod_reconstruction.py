@@ -19,6 +19,7 @@ import torch
 from federation.federation import Federation
 from federation.tasks.reconstruction import Reconstruction
 from methods.fediod_segmentation import FedIODSegmentation, Server
+from results.numbers import Count
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class FedIODReconstruction(FedIODSegmentation):
 
     warmup_epochs: int = 0
     """Epochs in which G and D_k learn alone (assumed: none is named)."""
-    epochs: int = 100
+    epochs: Count = 100
     """Epochs of distillation (appendix: as FedAD's comparison, a constant learning rate)."""
     printed_mimic: bool = True
     """Eq. 6 needs classes, and Eq. 10 as printed none."""

@@ -38,7 +38,7 @@ from federation.watching import show
 from methods.fediod import parties
 from methods.fediod.losses import Objective, aggregate, ensemble_weights, size_weights, weighted_sum
 from results.names import check_known
-from results.numbers import Positive, Share
+from results.numbers import Count, Positive, Share
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class FedIODSegmentation(Objective, GanSettings, Method):
 
     warmup_epochs: int = 100
     """Epochs of the first part, in which G and D_k learn alone (appendix; none for BraTS)."""
-    epochs: int = 300
+    epochs: Count = 300
     """Epochs of distillation after it (appendix; 400 for BraTS)."""
     generator_lr: Positive = 1e-4
     """Of Adam for G and D_k (appendix; 2e-4 for BraTS)."""
@@ -106,17 +106,12 @@ class FedIODSegmentation(Objective, GanSettings, Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_known(
-            self,
-            judges=("all", "own"),
-            weights=("eq8", "eq8-own", "size", "class-count", "sum"),
-        )
+        weights = ("eq8", "eq8-own", "size", "class-count", "sum")
+        check_known(self, judges=("all", "own"), weights=weights)
         if self.judges == "own" and self.weights.startswith("eq8"):
             raise ValueError(
                 f"weights {self.weights!r} need every client's D_k on every image; set judges = all"
             )
-        if self.epochs < 1:
-            raise ValueError("epochs must be at least 1")
 
     def fit(self, federation: Federation) -> Checkpoint:
         server, critics = make_parties(self, federation)

@@ -25,21 +25,6 @@ def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
     return (outputs - targets).abs().mean(dim=1)
 
 
-def learn(
-    shard: Shard,
-    federation: Federation,
-    model: torch.nn.Module,
-    images: torch.Tensor,
-    consensus: torch.Tensor,
-    plan: TrainingPlan,
-    *names: object,
-) -> None:
-    """Digest, on a client: its model learns the consensus (n, classes) on public images; its own
-    samples, `shard`, have no part in that.
-    """
-    federation.train(model, images, consensus, absolute_error, plan, *names, augmented=False)
-
-
 @dataclass(frozen=True)
 class FedMD(Method):
     """Algorithm 1: communicate logits on public data, agree on their mean, digest it, revisit the
@@ -74,39 +59,43 @@ class FedMD(Method):
         able = [client for client in federation.clients if client.size]
         revisit = replace(federation.local, epochs=self.revisit_epochs)
         federation.privacy.reserve(
-            *(
-                (plan, {c.index: times for c in able})
-                for plan, times in ((federation.local, 1), (revisit, self.rounds))
-            )
+            (federation.local, {c.index: 1 for c in able}),
+            (revisit, {c.index: self.rounds for c in able}),
         )
         trained = federation.local_models()
-        models = {
-            client.index: federation.networks.module(trained[client.index]) for client in able
-        }
+        models = {c.index: federation.networks.module(trained[c.index]) for c in able}
         parts: dict[str, Any] = {f"client-{index}": model for index, model in models.items()}
-        digest = TrainingPlan(
-            epochs=self.digest_epochs, batch_size=self.digest_batch_size, lr=self.digest_lr
-        )
         cut = federation.public.cut
         for number in federation.rounds(self.rounds, **parts):
             # Drawn from a seed that all know, so that no image has to cross.
-            chosen = federation.streams.shuffling("public", number).shuffled(
-                len(federation.public)
-            )[: self.public_samples]
+            stream = federation.streams.shuffling("public", number)
+            chosen = stream.shuffled(len(federation.public))[: self.public_samples]
             images = federation.public.images[chosen]
-            consensus = self.agree(federation, able, models, images)
+            consensus = {"consensus": self.agree(federation, able, models, images)}
             for client in able:
                 model = models[client.index]
-                target = federation.channel.down(client.index, "logits", {"consensus": consensus})[
-                    "consensus"
-                ]
-                names = ("digest", client.index, number)
-                client.run(learn, federation, model, cut(images), cut(target), digest, *names)
+                target = federation.channel.down(client.index, "logits", consensus)["consensus"]
+                learnt = (cut(images), cut(target))
+                client.run(self.digest, federation, model, learnt, "digest", client.index, number)
                 federation.train_on_clients([(client, model)], revisit, "revisit", number)
         federation.channel.round = self.rounds + 1
         return federation.distill(
             self.agree(federation, able, models, federation.public.images), absolute_error
         )
+
+    def digest(
+        self,
+        shard: Shard,
+        federation: Federation,
+        model: torch.nn.Module,
+        learnt: tuple[torch.Tensor, torch.Tensor],
+        *names: object,
+    ) -> None:
+        """On a client: its model learns the consensus (n, classes) on public images; its own
+        samples have no part in that.
+        """
+        plan = TrainingPlan(self.digest_epochs, self.digest_batch_size, self.digest_lr)
+        federation.train(model, *learnt, absolute_error, plan, *names, augmented=False)
 
     def agree(
         self,

@@ -49,10 +49,8 @@ def image_distance(teacher_maps: torch.Tensor, target: torch.Tensor) -> torch.Te
 
     An empty map, which makes the code's cosine not a number, has the cosine 0.
     """
-    return (
-        len(teacher_maps)
-        / ((1 + F.cosine_similarity(teacher_maps.flatten(1), target.flatten(1), dim=1)) / 2).sum()
-    )
+    cosines = F.cosine_similarity(teacher_maps.flatten(1), target.flatten(1), dim=1)
+    return len(teacher_maps) / ((1 + cosines) / 2).sum()
 
 
 def sampling_probabilities(scores: torch.Tensor) -> torch.Tensor:
@@ -152,8 +150,6 @@ class FedSA(Method):
             saliency=("input-gradient", "grad-cam"),
             adaptation=ADAPTATIONS,
         )
-        if min(self.rounds, self.selection_gap, self.selected) < 1:
-            raise ValueError("rounds, selection_gap and selected must be at least 1")
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
@@ -190,15 +186,11 @@ class FedSA(Method):
         """
         if not self.uses_saliency:
             return []
-        maps = []
+        maps, channel, shown = [], federation.channel, {"probe": self.shown(probe)}
         for client, teacher in zip(federation.clients, teachers, strict=True):
-            images = federation.channel.down(client.index, "images", {"probe": self.shown(probe)})[
-                "probe"
-            ]
-            teacher_maps = self.teacher_maps(federation, client, teacher, images, probe.digest)
-            maps.append(
-                federation.channel.up(client.index, "attention", {"maps": teacher_maps})["maps"]
-            )
+            images = channel.down(client.index, "images", shown)["probe"]
+            own = self.teacher_maps(federation, client, teacher, images, probe.digest)
+            maps.append(channel.up(client.index, "attention", {"maps": own})["maps"])
         return maps
 
     def shown(self, probe: LabelledSet) -> torch.Tensor:
@@ -237,39 +229,26 @@ class FedSA(Method):
 
         All models see the same images in the same order, without augmentation.
         """
-        of, shape = (
-            (input_gradient, tuple(images.shape[1:]))
-            if self.saliency == "input-gradient"
-            else (grad_cam, tuple(images.shape[2:]))
-        )
+        of = input_gradient if self.saliency == "input-gradient" else grad_cam
+        shape = tuple(images.shape[1 if of is input_gradient else 2 :])
         parts = differentiated(
             lambda part: of(model, normalise(unit_range(part))), model, images, shape
         )
-        if self.transferability == "released":
-            plane = [part.mean(dim=1) if part.ndim == 4 else part for part in parts]
-            return torch.cat(
-                [
-                    unit_scaled(part.flatten(1)).view_as(part).mul(255).round().to(torch.uint8)
-                    for part in plane
-                ]
-            )
-        return torch.stack([part.sum(dim=0) for part in parts]).sum(dim=0) / len(images)
+        if self.transferability != "released":
+            return torch.stack([part.sum(dim=0) for part in parts]).sum(dim=0) / len(images)
+        planes = [part.mean(dim=1) if part.ndim == 4 else part for part in parts]
+        scaled = [unit_scaled(plane.flatten(1)).view_as(plane) for plane in planes]
+        return torch.cat(scaled).mul(255).round().to(torch.uint8)
 
     def scores(
         self, teacher_maps: Sequence[torch.Tensor], target: torch.Tensor, samples: int
     ) -> torch.Tensor:
         """Transferability Q of every teacher, (teachers,), by its maps and the target network's."""
         if self.transferability == "released":
-            distances = torch.stack(
-                [image_distance(maps.float(), target.float()) for maps in teacher_maps]
-            )
-            return unit_scaled(2 - distances)
-        return torch.stack(
-            [
-                1 / saliency_distance(maps, target, samples if self.transferability == "eq2" else 1)
-                for maps in teacher_maps
-            ]
-        )
+            distances = [image_distance(maps.float(), target.float()) for maps in teacher_maps]
+            return unit_scaled(2 - torch.stack(distances))
+        divisor = samples if self.transferability == "eq2" else 1
+        return torch.stack([1 / saliency_distance(maps, target, divisor) for maps in teacher_maps])
 
     def first_scores(self, federation: Federation) -> torch.Tensor:
         """Transferability Q of every teacher at Algorithm 1's first selection, (teachers,): for a
@@ -280,10 +259,7 @@ class FedSA(Method):
         target = federation.networks.initial()
         train_weak(federation, target, self.weak_epochs, 1)
         pairs = zip(federation.clients, federation.stages.teachers(), strict=True)
-        maps = [
-            self.teacher_maps(federation, client, teacher, images, probe.digest)
-            for client, teacher in pairs
-        ]
+        maps = [self.teacher_maps(federation, *pair, images, probe.digest) for pair in pairs]
         looks = self.maps_of(federation.normalise, target, images)
         return self.scores(maps, looks, len(images))
 

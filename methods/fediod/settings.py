@@ -29,7 +29,7 @@ class Settings(Objective, Method):
         "uniqueness": 0.1,
     }
 
-    epochs: int = 300
+    epochs: Count = 300
     """Epochs of distillation (appendix)."""
     steps: int = 0
     """Steps in an epoch; 0 for as many as the largest client has batches (released code)."""
@@ -88,5 +88,3 @@ class Settings(Objective, Method):
                 f"weights {self.weights!r} need the discriminators, which do not see the images of"
                 " extra student steps"
             )
-        if min(self.epochs, self.batch_size, self.student_steps) < 1:
-            raise ValueError("epochs, batch_size and student_steps must be at least 1")

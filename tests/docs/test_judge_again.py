@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from docs.examples.judge_again import judged
 from reports.pages.result_files import Result, find_results
 from results.sourcecode import ROOT
+from tests.tools.judge_again import judged
 
 COMMITTED = [
     result for result in find_results(ROOT / "results") if result.profile == "cpu" and result.claims
@@ -17,4 +17,4 @@ COMMITTED = [
 def test_committed_claims_are_judged_by_todays_rules(result: Result):
     now = judged(result)
     committed = [{k: v for k, v in claim.items() if k != "check"} for claim in result.claims]
-    assert committed == now, "judge them again: python docs/examples/judge_again.py results"
+    assert committed == now, "judge them again: python -m tests.tools.judge_again results"

@@ -1,5 +1,5 @@
 """Makes a table of FedAvg and one of FedIOD under faults, and fails if one ends with another CSV
-than an undisturbed run: killed commands and workers, runs at once, full disks, a clock set back.
+than an undisturbed run: killed commands and workers, and runs at once.
 
     python -m tests.tools.faults
 """
@@ -7,11 +7,9 @@ than an undisturbed run: killed commands and workers, runs at once, full disks, 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 import os
 import random
-import resource
 import runpy
 import signal
 import subprocess
@@ -19,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,10 +24,9 @@ from federation.snapshots import Snapshots
 from tests.forking import run_forked
 
 ROUNDS = {"fedavg": "fedavg.rounds=24", "fediod": "fediod.epochs=12"}
-DAY = 86_400
-NOTES, DELAY, ALONE, LARGEST = "FAULT_NOTES", "FAULT_DELAY", "FAULT_ALONE", "FAULT_LARGEST"
+NOTES, DELAY, ALONE = "FAULT_NOTES", "FAULT_DELAY", "FAULT_ALONE"
 """The file that is told what happens; seconds from the beginning of a fit's rounds to a SIGKILL;
-set if it hits the worker alone; bytes that no file may exceed."""
+set if it hits the worker alone."""
 
 
 class Faults:
@@ -102,31 +98,6 @@ class Faults:
             assert csv(place, folder) == self.whole, f"another CSV in {place / folder}"
             self.counts["runs at once"] += 1
 
-    def full_disk(self, what: str, size: int) -> None:
-        """A disk of `size` bytes for the cache or the results (`what`), which later is emptied."""
-        place = self.place()
-        with disk(place / what, size) as limit:
-            done = self.run(place, **limit)
-            told = done.stderr + done.stdout
-            assert done.returncode == 0 or "cannot write" in told, told
-            self.counts[f"full disks for the {what}"] += done.returncode != 0
-            if not limit:
-                subprocess.run(["mount", "-o", "remount,size=1g", place / what], check=True)
-            self.ends_undisturbed(place)
-
-    def clock_set_back(self) -> None:
-        """All of the cache is of tomorrow: it is used, and `--fresh` computes it again."""
-        place = self.place()
-        assert self.run(place).returncode == 0
-        tomorrow = time.time() + DAY
-        for path in (place / "cache").rglob("*"):
-            os.utime(path, (tomorrow, tomorrow))
-        self.ends_undisturbed(place)
-        before = len(fits(place))
-        self.ends_undisturbed(place, "--fresh")
-        assert len(fits(place)) == before + 1, "--fresh took a fit of tomorrow for a fresh one"
-        self.counts["clocks set back"] += 1
-
 
 def csv(place: Path, results: str = "results") -> bytes:
     """The table's CSV; nothing where there is none."""
@@ -140,22 +111,6 @@ def fits(place: Path) -> list[str]:
     return [line for line in lines if ": fit " in line and "computed" in line]
 
 
-@contextlib.contextmanager
-def disk(path: Path, size: int) -> Iterator[dict[str, str]]:
-    """A file system of `size` bytes at `path`, where this process may mount one; elsewhere the
-    variable by which no file gets larger.
-    """
-    path.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", path]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        yield {LARGEST: str(size)}
-        return
-    try:
-        yield {}
-    finally:
-        subprocess.run(["umount", "-l", path], check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20, help="of each table")
@@ -166,10 +121,6 @@ def main() -> None:
             faults = Faults(Path(folder), row, chosen.seed)
             for number, together in itertools.product((2, 4), (True, False)):
                 faults.at_once(number, together)
-            for size in (2**12, 2**15, 2**18):
-                faults.full_disk("cache", size)
-                faults.full_disk("results", size)
-            faults.clock_set_back()
             for number in range(chosen.kills):
                 faults.kill(alone=number % 2 == 1)
         for name, count in sorted(faults.counts.items()):
@@ -200,9 +151,6 @@ def run_disturbed() -> None:
         return state
 
     Snapshots.__init__, Snapshots.resume = init, resuming
-    if LARGEST in os.environ:
-        size = int(os.environ[LARGEST])
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
 
 

@@ -34,76 +34,7 @@ class Sender(Method):
         return federation.networks.initial()
 
     def hidden(self, shard):
-        return [{"x": self.form(pixels(shard))}]
-
-
-class Renamed(Sender):
-    def form(self, x):
-        return x.clone()
-
-
-class OneImage(Sender):
-    def form(self, x):
-        return x[0]
-
-
-class Halved(Sender):
-    def form(self, x):
-        return x / 2
-
-
-class Transposed(Sender):
-    def form(self, x):
-        return x.transpose(2, 3)
-
-
-class Padded(Sender):
-    """By one element."""
-
-    def form(self, x):
-        return F.pad(x.flatten(), (1, 0), value=0.3)
-
-
-class Permuted(Sender):
-    """Pixels of all images in one drawn order."""
-
-    def form(self, x):
-        return x.flatten()[torch.randperm(x.numel(), generator=torch.Generator().manual_seed(5))]
-
-
-class Negative(Sender):
-    """An affine map of every pixel."""
-
-    def form(self, x):
-        return 3.5 - 0.7 * x
-
-
-class Rounded(Sender):
-    """Sixteen levels."""
-
-    def form(self, x):
-        return (15 * x).round()
-
-
-class Halfs(Sender):
-    """In half precision."""
-
-    def form(self, x):
-        return x.half()
-
-
-class Smaller(Sender):
-    """A quarter of the pixels."""
-
-    def form(self, x):
-        return F.interpolate(x, size=(4, 4), mode="area")
-
-
-class Larger(Sender):
-    """Resized to more pixels."""
-
-    def form(self, x):
-        return F.interpolate(x, size=(11, 11), mode="bilinear")
+        return [{"x": pixels(shard).clone()}]
 
 
 class Beside(Sender):
@@ -111,13 +42,6 @@ class Beside(Sender):
 
     def hidden(self, shard):
         return [{"x": pixels(shard), "y": torch.zeros(1 + int(shard.images[0].float().mean()))}]
-
-
-class Means(Sender):
-    """The mean image of a client."""
-
-    def hidden(self, shard):
-        return [{"x": (shard.images.float() / 255).mean(dim=0)}]
 
 
 class ByNumber(Sender):
@@ -221,14 +145,6 @@ class Neighbours(Method):
         return federation.networks.initial()
 
 
-class Nested(Method):
-    """The same, with one client running on another."""
-
-    def fit(self, federation):
-        first, second = federation.clients[:2]
-        return first.run(lambda _: second.run(lambda s: learn(federation, s.images, s.targets)))
-
-
 class Returned(Method):
     """Takes samples as what a function returns."""
 
@@ -253,15 +169,6 @@ class LabelsByAttribute(Method):
         counts = torch.tensor([client.label_counts for client in federation.clients]).sum(dim=0)
         prior = (counts / counts.sum()).expand(len(federation.public), -1)
         return federation.distill(prior)
-
-
-class LabelsByClosure(Method):
-    """The same from the shards."""
-
-    def fit(self, federation):
-        _, targets = stolen(federation)
-        counts = torch.bincount(targets, minlength=10)
-        return federation.distill((counts / counts.sum()).expand(len(federation.public), -1))
 
 
 # -- data that nobody gave it --

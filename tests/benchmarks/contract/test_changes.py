@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from benchmarks.contract.changes import inverted, pixels_in
 
 X = torch.rand(4, 1, 6, 6, generator=torch.Generator().manual_seed(0))
+ORDER = torch.randperm(144, generator=torch.Generator().manual_seed(5))
 DRAWN = torch.Generator().manual_seed(1)
 
 
@@ -20,7 +22,11 @@ def test_samples_are_inverted():
         (lambda x: x, 144),
         (lambda x: 5 - 2 * x.transpose(2, 3), 144),
         (lambda x: x.half(), 144),
-        (lambda x: x.half().float(), 144),
+        (lambda x: (15 * x).round(), 16),  # as many values
+        (lambda x: x[0], 36),
+        (lambda x: x.flatten()[ORDER], 144),
+        (lambda x: F.interpolate(x, size=(3, 3), mode="area"), 36),
+        (lambda x: F.interpolate(x, size=(11, 11), mode="bilinear"), 484),
         (lambda x: x.mean(dim=0), 36),
         (lambda x: torch.cat([torch.rand(1000, generator=DRAWN), x.flatten()]), 144),
         (lambda x: x.square(), 0),

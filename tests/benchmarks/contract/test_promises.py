@@ -12,13 +12,11 @@ from typing import ClassVar
 import pytest
 import torch
 
-from baselines.standalone import Standalone
 from benchmarks.contract import promises
 from benchmarks.contract.fits import BrokenContractError, Fit
 from benchmarks.scenarios.small import shortened, small_method
 from benchmarks.tables import registry
 from datasets.access import AccessError
-from federation.inside.evaluation import OracleError
 from federation.method import Method
 from federation.training.plan import SteadyPenalty
 from methods.dlad import teacher_probabilities
@@ -75,19 +73,6 @@ class Liar(Method):
 
 
 @dataclass(frozen=True)
-class Leaker(Method):
-    """Sends a client's images as they are."""
-
-    sends = frozenset({"images"})
-
-    def fit(self, federation):
-        for client in federation.clients:
-            images = client.run(lambda shard: shard.images[:2])
-            federation.channel.up(client.index, "images", {"images": images.float() / 255})
-        return federation.local_models()
-
-
-@dataclass(frozen=True)
 class Peeker(Method):
     """Weights its teachers by their test accuracies."""
 
@@ -103,26 +88,6 @@ class Peeker(Method):
 
 
 @dataclass(frozen=True)
-class Cribber(Method):
-    """Trains on the test set that measures are given."""
-
-    def fit(self, federation):
-        model, test = federation.networks.initial(), federation.evaluation.test_set
-        loss, plan = federation.task.loss, federation.server
-        federation.train(model, test.images, test.targets, loss, plan, "cribber")
-        return model
-
-
-@dataclass(frozen=True)
-class Thief(Method):
-    """Takes public labels without declaring an oracle."""
-
-    def fit(self, federation):
-        labels = federation.evaluation.public_labels()
-        return federation.distill(torch.nn.functional.one_hot(labels, 10).float())
-
-
-@dataclass(frozen=True)
 class Gambler(Method):
     """Draws from a generator that no seed reaches."""
 
@@ -133,19 +98,6 @@ class Gambler(Method):
         return federation.distill(
             torch.empty(len(federation.public), 10).exponential_(generator=None).softmax(dim=1)
         )
-
-
-@dataclass(frozen=True)
-class Pooler(Method):
-    """Trains one model at the server on everybody's raw images, and sends nothing."""
-
-    def fit(self, federation):
-        shards = [client.run(lambda shard: shard) for client in federation.clients]
-        images = torch.cat([shard.images for shard in shards])
-        targets = torch.cat([shard.targets for shard in shards])
-        model = federation.networks.initial()
-        federation.train(model, images, targets, federation.task.loss, federation.server, "pooled")
-        return model
 
 
 @dataclass(frozen=True)
@@ -300,19 +252,12 @@ class Waiter(FedProx):
         (Twofold, promises.keeps_its_budget, "samples are for its private training alone"),
         (Mute, promises.keeps_its_budget, r"clients \[0, 1, 2, 3, 4\] told the accountant nothing"),
         (Liar, promises.declares_what_it_sends, "ledger shows .*parameters"),
-        (Leaker, promises.keeps_private_samples_private, "samples leave client 0 as what"),
         (Peeker, promises.learns_nothing_hidden, "depend on the test set"),
-        (Cribber, promises.learns_nothing_hidden, "no method learns from the test set"),
         (Gambler, promises.is_deterministic, "same seeds differ"),
         (
             Gambler,
             promises.learns,
             r"with quick = \{.*\}, its own or inherited, where 0.25 is asked for",
-        ),
-        (
-            Pooler,
-            promises.learns_from_clients_only_by_the_channel,
-            "samples leave client 0 as what",
         ),
         (Shortcut, promises.learns_from_clients_only_by_the_channel, "did not cross the channel"),
         (Vandal, promises.leaves_data_alone, "in place"),
@@ -363,12 +308,3 @@ def test_a_brief_fit_shortens_loops_where_the_method_can_be_had_so():
     assert shortened(Stepper(ramp=60)) == Stepper(steps=64, interval=25, ramp=60)
     assert shortened(Stepper(ramp=99)) == Stepper(ramp=99)
     assert shortened(Bare()) == Bare()
-
-
-def test_labels_of_the_public_set_need_a_declared_oracle():
-    with pytest.raises(OracleError, match="unlabelled"):
-        _ = Fit(Thief()).fitted
-
-
-def test_standalone_returns_one_model_per_client():
-    assert len(Fit(Standalone()).modules) == 5

@@ -1,7 +1,7 @@
 """Judges the claims on results that lie in a folder again from their records, by today's rules, and
 writes the verdicts and the pages that show them. No number changes.
 
-PYTHONPATH=. python docs/examples/judge_again.py FOLDER
+    python -m tests.tools.judge_again FOLDER
 """
 
 from __future__ import annotations
