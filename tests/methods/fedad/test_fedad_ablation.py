@@ -9,18 +9,8 @@ from tests.federation.tiny import (
     make_federation,
     make_reconstruction_federation,
 )
-from tests.methods.shards import client_with
-
-
-def answered(federation, method):
-    """The ensemble for the public images, and what each client says of them."""
-    teachers = [federation.networks.module(model) for model in federation.local_models()]
-    counts = method.class_counts(federation)
-    images = federation.public.images
-    found = method.transfer(federation, federation.clients, teachers, counts, images)
-    with torch.no_grad():
-        own = [teacher(federation.normalise(images / 255)) for teacher in teachers]
-    return found, own
+from tests.methods.fedad.cases import transferred
+from tests.methods.shards import client_with, network_inputs
 
 
 def uneven():
@@ -33,7 +23,10 @@ def test_clients_of_an_average_count_alike_where_they_have_samples():
     assert weighted.class_counts(uneven()).tolist() == [[1, 1, 0], [0, 3, 1]]
     assert average.class_counts(uneven()).tolist() == [[1, 1, 0], [0, 1, 1]]
     for method, share in ((weighted, 1 / 4), (average, 1 / 2)):
-        found, (first, second) = answered(uneven(), method)
+        federation = uneven()
+        found, teachers = transferred(federation, method)
+        with torch.no_grad():
+            first, second = (t(network_inputs(federation.public.images)) for t in teachers)
         expected = torch.stack(
             [first[:, 0], share * first[:, 1] + (1 - share) * second[:, 1], second[:, 2]], dim=1
         )

@@ -5,7 +5,6 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from baselines.average_distillation import AverageDistillation
-from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
 from federation.tasks.reconstruction import Reconstruction
@@ -18,6 +17,7 @@ from methods.feddf import FedDF
 from methods.fedmd import FedMD
 from models.entry import ModelError
 from tests.federation.tiny import CLASSES, bright_images, make_federation
+from tests.methods.fedad.cases import transferred
 from tests.methods.shards import network_inputs
 
 # -- pixels --
@@ -49,29 +49,18 @@ def test_of_pixels_the_probabilities_are_the_attention_and_clients_weigh_by_thei
     federation = dense_federation()
     method = FedAD(one_shot=True)
     assert method.class_counts(federation).tolist() == [[4] * CLASSES, [12] * CLASSES]
-    clients, teachers = (
-        federation.clients,
-        [federation.networks.module(model) for model in federation.local_models()],
-    )
-    found = method.transfer(
-        federation, clients, teachers, method.class_counts(federation), federation.public.images
-    )
+    found, teachers = transferred(federation, method)
     with torch.no_grad():
         first, second = (teacher(network_inputs(federation.public.images)) for teacher in teachers)
     torch.testing.assert_close(found.logits, 0.25 * first + 0.75 * second, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found.consensus, torch.minimum(first.softmax(1), second.softmax(1)))
     torch.testing.assert_close(found.diversity, torch.maximum(first.softmax(1), second.softmax(1)))
     outputs = torch.randn(2, CLASSES, 8, 8)
-    step = method.loss(federation, found, federation.streams.shuffling("any"))(
-        outputs, torch.tensor([1, 4])
-    )
-    seen, how = outputs.softmax(dim=1), (method.rho, method.threshold)
+    of = method.loss(federation, found, federation.streams.shuffling("any"))
+    step, seen = of(outputs, torch.tensor([1, 4])), outputs.softmax(dim=1)
     terms = logit_loss(outputs, found.logits[[1, 4]])
-    terms = (
-        terms
-        + lower_loss(seen, found.consensus[[1, 4]], *how)
-        + upper_loss(seen, found.diversity[[1, 4]], *how)
-    )
+    terms = terms + lower_loss(seen, found.consensus[[1, 4]], method.rho, method.threshold)
+    terms = terms + upper_loss(seen, found.diversity[[1, 4]], method.rho, method.threshold)
     torch.testing.assert_close(step, terms.mean(dim=1))
 
 
@@ -89,29 +78,13 @@ def larger(count=6):
 
 
 def test_larger_images_are_answered_for_whole_and_trained_on_in_patches():
-    channel = Channel()
-    federation = dense_federation(public=larger(), channel=channel)
-    method = FedAD(one_shot=True)
-    teachers = [federation.networks.module(model) for model in federation.local_models()]
-    found = method.transfer(
-        federation,
-        federation.clients,
-        teachers,
-        method.class_counts(federation),
-        federation.public.images,
-    )
-    whole = sum(transfer.bytes for transfer in channel.ledger) / 2
+    federation = dense_federation(public=larger())
+    found, teachers = transferred(federation, FedAD(one_shot=True))
+    whole = sum(transfer.bytes for transfer in federation.channel.ledger) / 2
     assert 0 <= whole - 6 * CLASSES * 12 * 12 * 4 < 200  # the rest is the message's header
     assert found.logits.shape == (6 * 4, CLASSES, 8, 8)  # from 0 and 4 along either side
-    answers = [
-        predict(
-            teacher,
-            federation.public.images,
-            normalise=federation.normalise,
-            window=Window((8, 8), 0.5),
-        )
-        for teacher in teachers
-    ]
+    images, how = federation.public.images, {"normalise": federation.normalise}
+    answers = [predict(teacher, images, window=Window((8, 8), 0.5), **how) for teacher in teachers]
     together = 0.25 * answers[0] + 0.75 * answers[1]
     torch.testing.assert_close(found.logits[-6:], together[:, :, 4:, 4:])
     torch.testing.assert_close(found.logits[6:12], together[:, :, 4:, :8])
@@ -178,11 +151,9 @@ def image_federation(sizes=(3, 9), **changes):
 def test_of_images_attention_is_that_of_the_non_local_block_and_crosses_beside_them():
     federation = image_federation()
     method = FedAD(one_shot=True)
-    teachers = [federation.networks.module(model) for model in federation.local_models()]
-    counts = method.class_counts(federation)
-    assert counts.tolist() == [[3], [9]]  # Eq. 13
+    assert method.class_counts(federation).tolist() == [[3], [9]]  # Eq. 13
+    found, teachers = transferred(federation, method)
     images = federation.public.images
-    found = method.transfer(federation, federation.clients, teachers, counts, images)
     made, attention = [], []
     for teacher in teachers:
         seen = []

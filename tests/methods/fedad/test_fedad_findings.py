@@ -16,7 +16,7 @@ from methods.feddf import FedDF
 from methods.fedmd import FedMD
 from privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import make_federation
-from tests.methods.fedad.cases import attention_of
+from tests.methods.fedad.cases import attention_of, transferred
 
 ALL = ("left", "right", "top")
 SITES = [("left", "right"), ("left", "right"), ("top", "left"), ("top", "left")]
@@ -86,11 +86,8 @@ def test_sites_with_other_findings_teach_a_student_all_of_them(method):
 def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
     federation = film_federation()
     method = FedAD(one_shot=True)
-    teachers = [federation.networks.module(model) for model in federation.local_models()]
     counts = method.class_counts(federation)
-    found = method.transfer(
-        federation, federation.clients, teachers, counts, federation.public.images
-    )
+    found, teachers = transferred(federation, method)
     logits, maps = zip(
         *(attention_of(teacher, federation.public.images) for teacher in teachers), strict=True
     )
@@ -114,11 +111,7 @@ def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
 def test_a_client_is_not_heard_on_a_finding_that_it_does_not_label_whatever_its_counts_say():
     federation = film_federation()
     method = FedAD(one_shot=True, dropped=1)
-    teachers = [federation.networks.module(model) for model in federation.local_models()]
-    wrong = torch.full((4, 3), 5.0)
-    found = method.transfer(
-        federation, federation.clients, teachers, wrong, federation.public.images
-    )
+    found, _ = transferred(federation, method, torch.full((4, 3), 5.0))
     assert found.counts.tolist() == [[5, 5, 0]] * 2 + [[5, 0, 5]] * 2
     assert found.ensemble().logits.isfinite().all()
 
