@@ -9,7 +9,7 @@ from federation.execution import Execution
 from federation.shared.averaging import average_states
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
-from tests.methods.shards import booked, copied, same_bits
+from tests.methods.shards import booked, recorded, same_bits
 
 
 def uneven(device="cpu"):
@@ -20,14 +20,9 @@ def uneven(device="cpu"):
 
 
 def test_the_target_is_the_mean_of_the_students_by_their_teachers_samples():
-    kept = []
-    federation = private_servers(uneven())
-    federation.channel.inspect = lambda t, tensors: kept.append(
-        (t.round, t.direction, copied(tensors))
-    )
-    quick(FedAvgPlus, rounds=2).fit(federation)
-    up = [tensors for number, way, tensors in kept if (number, way) == (1, "up")]
-    down = [tensors for number, way, tensors in kept if (number, way) == (2, "down")]
+    _, kept = recorded(quick(FedAvgPlus, rounds=2), private_servers(uneven()))
+    up = [tensors for t, tensors in kept if (t.round, t.direction) == (1, "up")]
+    down = [tensors for t, tensors in kept if (t.round, t.direction) == (2, "down")]
     for name, tensor in down[0].items():
         torch.testing.assert_close(
             tensor, (4 * up[0][name] + 12 * up[1][name] + 8 * up[2][name]) / 24

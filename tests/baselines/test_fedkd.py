@@ -7,7 +7,6 @@ import torch
 
 from baselines.fedkd import FedKD, weighted_ensemble
 from federation.augmentation.basic import Augmentation
-from federation.channel import Channel
 from federation.data import PublicData
 from federation.inside.protection import Protection
 from federation.shared.averaging import class_count_weights
@@ -16,7 +15,7 @@ from methods.fedmd import absolute_error
 from privacy.pate import histogram
 from privacy.plan import PrivacyPlan
 from tests.federation.tiny import CLASSES, bright_images, make_federation
-from tests.methods.shards import booked, client_with, distance, network_inputs, size
+from tests.methods.shards import booked, client_with, distance, network_inputs, recorded, size
 
 COUNTS = torch.tensor([[3, 0, 0], [1, 2, 0]])
 
@@ -54,15 +53,9 @@ def test_counts_go_up_once_and_logits_of_the_public_set_once_or_in_every_epoch(m
 
 @pytest.mark.parametrize("augmentation", [None, Augmentation(rotation=20, shift=0.2)])
 def test_in_many_rounds_teachers_answer_for_freshly_augmented_images_each_time(augmentation):
-    sent = []
-
-    def look(transfer, tensors):
-        if (transfer.kind, transfer.client) == ("logits", 0):
-            sent.append(tensors["logits"])
-
-    federation = make_federation(augmentation=augmentation, channel=Channel(inspect=look))
-    FedKD(multi_round=True).fit(federation)
-    assert torch.equal(*sent) == (augmentation is None)
+    _, sent = recorded(FedKD(multi_round=True), make_federation(augmentation=augmentation))
+    first, second = (x["logits"] for t, x in sent if (t.kind, t.client) == ("logits", 0))
+    assert torch.equal(first, second) == (augmentation is None)
 
 
 def test_in_many_rounds_the_student_descends_the_absolute_error_to_the_ensemble():
@@ -128,7 +121,7 @@ def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monke
 )
 def test_in_private_votes_leave_a_client_or_answers_of_private_teachers(plan, kinds, least):
     protection = Protection(plan, FedKD.protected[plan.mechanism])
-    federation = make_federation(3, channel=Channel(), protection=protection)
+    federation = make_federation(3, protection=protection)
     FedKD().fit(federation)
     assert {t.kind for t in federation.channel.ledger} == kinds
     if kinds == {"votes"}:  # there are six public images to vote on

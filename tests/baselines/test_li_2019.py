@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from baselines.li_2019 import Li2019, flat, local_steps
-from federation.channel import Channel, encoded_size
+from federation.channel import encoded_size
 from federation.client import Client, Shard
 from federation.costs import Meter, metering
 from federation.inside.protection import Protection
@@ -22,8 +22,8 @@ from tests.federation.tiny import make_client, make_federation
 from tests.methods.shards import (
     WHOLE_BATCHES,
     client_with,
-    copied,
     descend,
+    recorded,
     same_bits,
     samples_of,
     uneven_clients,
@@ -35,12 +35,10 @@ SILENT = replace(PAPER, share=1.0, eps1=math.inf, eps3=1e15, gamma=10.0, tau=0.0
 """All crosses, with noise beyond float32."""
 
 
-def recorded(method, clients, **changes):
-    """The model, and all that crossed."""
-    sent = []
-    channel = Channel(inspect=lambda transfer, tensors: sent.append((transfer, copied(tensors))))
-    federation = make_federation(clients, channel=channel, **changes)
-    return method.fit(federation), [tensors for t, tensors in sent if t.direction == "up"]
+def sent_up(method, clients, **changes):
+    """The model, and what clients sent."""
+    model, sent = recorded(method, make_federation(clients, **changes))
+    return model, [tensors for t, tensors in sent if t.direction == "up"]
 
 
 def test_the_naive_version_is_fedavg_to_the_last_bit_and_the_last_byte():
@@ -72,7 +70,7 @@ def test_one_client_by_hand():
     update = (flat(trained) - flat(start)) / 2
     tau, gamma = update.abs().quantile(0.3).item(), update.abs().quantile(0.8).item()
     expected = torch.where(update.abs() >= tau, update.clamp(-gamma, gamma), 0) * 2
-    model, [sent] = recorded(replace(SILENT, tau=tau, gamma=gamma), [client], local=WHOLE_BATCHES)
+    model, [sent] = sent_up(replace(SILENT, tau=tau, gamma=gamma), [client], local=WHOLE_BATCHES)
     crossed = unpacked(sent["chosen"], sent["values"], len(update))
     torch.testing.assert_close(crossed, expected)
     torch.testing.assert_close(flat(model.state), flat(start) + expected)
@@ -83,7 +81,7 @@ def test_the_server_adds_the_mean_of_updates_weighted_by_the_clients_sizes():
     clients = uneven_clients()
     federation = make_federation(clients)
     start = flat(federation.networks.initial("cnn-small").state_dict())
-    model, sent = recorded(replace(PAPER, gamma=1e-3), clients)
+    model, sent = sent_up(replace(PAPER, gamma=1e-3), clients)
     total = sum(client.size for client in clients)
     mean = sum(
         client.size / total * unpacked(payload["chosen"], payload["values"], len(start))
@@ -98,7 +96,7 @@ def test_values_are_bounded_by_gamma_times_the_steps_but_for_the_revised_generat
     assert local_steps(make_client(0, 12), plan) == 9
     for generation in GENERATIONS:
         method = replace(PAPER, gamma=1e-3, generation=generation)
-        _, [sent] = recorded(method, [make_client(0, 12)], local=plan)
+        _, [sent] = sent_up(method, [make_client(0, 12)], local=plan)
         bounded = sent["values"].abs().max().item() <= 9e-3 * (1 + 1e-6)
         assert bounded == (generation != "revised")
 
@@ -142,7 +140,7 @@ def test_a_plan_books_the_bytes_of_the_run_or_the_most_that_they_can_be():
 def test_counts_of_batches_cross_as_they_are_and_variances_stay_above_zero():
     clients = [client_with(k, [0, 1, 2], "resnet8-narrow") for k in range(2)]
     method = replace(PAPER, generation="revised", eps3=0.1, gamma=0.5)
-    model, sent = recorded(method, clients, network="resnet8-narrow", local=WHOLE_BATCHES)
+    model, sent = sent_up(method, clients, network="resnet8-narrow", local=WHOLE_BATCHES)
     counts = {name for name in model.state if name.endswith("num_batches_tracked")}
     assert all(payload.keys() == {"chosen", "values", *counts} for payload in sent)
     assert all(model.state[name] == 2 for name in counts)
@@ -156,10 +154,10 @@ def test_clients_rounds_and_settings_have_noise_of_their_own_and_seeds_repeat_it
     facts = (first.role, first.network, Shard(*samples_of(first)), first.label_counts)
     twins = [Client(index, *facts, f"twin {index}") for index in range(2)]
     noisy = replace(PAPER, rounds=2, eps3=1e-6)
-    _, first = recorded(noisy, twins)
-    _, again = recorded(noisy, twins)
-    _, other = recorded(noisy, twins, seeds=Seeds(shuffling=1))
-    _, another = recorded(replace(noisy, tau=2e-6), twins)
+    _, first = sent_up(noisy, twins)
+    _, again = sent_up(noisy, twins)
+    _, other = sent_up(noisy, twins, seeds=Seeds(shuffling=1))
+    _, another = sent_up(replace(noisy, tau=2e-6), twins)
     assert all(same_bits(a, b) for a, b in zip(first, again, strict=True))
     sent = [*first, *other, *another]
     assert len({tuple(payload["chosen"].tolist()) for payload in sent}) == len(sent) == 12

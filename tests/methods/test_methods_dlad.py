@@ -3,14 +3,14 @@
 import math
 from dataclasses import replace
 
-import safetensors.torch
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.channel import Channel
+from federation.channel import encoded_size
 from methods.dlad import DLAD, confidence_weights, mixture
 from tests.federation.tiny import CLASSES, make_federation
+from tests.methods.shards import booked, recorded
 
 CONFIDENCE = torch.tensor([[1.0, 0.5], [0.9, 0.5]])
 
@@ -67,12 +67,10 @@ def test_a_classifier_starts_from_the_body_of_its_clients_model():
 
 
 def test_the_global_model_imitates_the_confidence_weighted_mixture(monkeypatch):
-    sent, distilled = [], []
-    federation = make_federation(
-        channel=Channel(inspect=lambda transfer, tensors: sent.append(tensors))
-    )
+    federation, distilled = make_federation(), []
     monkeypatch.setattr(federation, "distill", distilled.append)
-    DLAD(classifier_epochs=2, temperature=0.1).fit(federation)
+    _, messages = recorded(DLAD(classifier_epochs=2, temperature=0.1), federation)
+    sent = [tensors for _, tensors in messages]
     images = (federation.public.images / 255 - 0.5) / 0.25
 
     def outputs(state, size):
@@ -100,13 +98,8 @@ def test_every_client_sends_its_model_and_its_classifier_once_and_gets_nothing_b
         federation.networks.initial("cnn-small"),
         federation.networks.replace_head(federation.networks.initial("cnn-small"), 1, "any"),
     ]
-    sizes = [
-        len(safetensors.torch.save({k: w.contiguous() for k, w in network.state_dict().items()}))
-        for network in networks
-    ]
-    assert [
-        (t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger
-    ] == [("up", "parameters", client, sum(sizes), 2) for client in (0, 1)]
+    both = sum(encoded_size(network.state_dict()) for network in networks)
+    assert booked(federation) == {(0, "up", "parameters", k): (both, 2) for k in (0, 1)}
 
 
 def test_another_temperature_reuses_every_model_and_classifier_of_the_clients():

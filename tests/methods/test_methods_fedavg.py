@@ -6,7 +6,7 @@ import torch
 from baselines.fedavgm import FedAvgM
 from baselines.fedgen import FedGEN
 from benchmarks.tables import registry
-from federation.channel import Channel, encoded_size
+from federation.channel import encoded_size
 from federation.inside.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg
@@ -16,9 +16,9 @@ from tests.federation.tiny import make_federation
 from tests.methods.shards import (
     WHOLE_BATCHES,
     booked,
-    copied,
     descend,
     mixed_clients,
+    recorded,
     samples_of,
     uneven_clients,
     validation_set,
@@ -48,12 +48,8 @@ def test_the_second_round_starts_from_the_first_rounds_average():
 
 
 def test_what_goes_down_is_the_weighted_average_of_what_came_up_the_round_before():
-    sent = []
     clients = uneven_clients()
-    federation = make_federation(
-        clients, channel=Channel(inspect=lambda t, tensors: sent.append((t, copied(tensors))))
-    )
-    FedAvg(rounds=4, participation=0.4).fit(federation)
+    _, sent = recorded(FedAvg(rounds=4, participation=0.4), make_federation(clients))
     for number in (2, 3, 4):
         up = [
             (clients[t.client].size, state)

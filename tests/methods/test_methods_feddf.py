@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from federation.augmentation.basic import Augmentation
-from federation.channel import Channel
 from federation.data import PublicData, state_of
 from methods.fedavg import FedAvg, Round
 from methods.feddf import FedDF
 from tests.federation.tiny import bright_images, make_federation
-from tests.methods.shards import copied, distance, network_inputs, same_bits, validation_set
+from tests.methods.shards import distance, network_inputs, recorded, same_bits, validation_set
 
 
 def quick(**changes):
@@ -19,12 +18,10 @@ def quick(**changes):
     return FedDF(**{"rounds": 1, "participation": 1.0, **fields, **changes})
 
 
-def one_image_federation(**changes):
+def one_image_federation():
     """A federation whose public set repeats one image, so that every batch is the same."""
     images = bright_images(torch.tensor([1]), 7).repeat(3, 1, 1, 1)
-    return make_federation(
-        public=PublicData(images, "one image"), validation=validation_set(), **changes
-    )
+    return make_federation(public=PublicData(images, "one image"), validation=validation_set())
 
 
 def average_alone():
@@ -34,17 +31,12 @@ def average_alone():
 def test_the_server_starts_at_the_average_and_descends_the_divergence_with_adam_and_a_cosine(
     monkeypatch,
 ):
-    up = []
-    federation = one_image_federation(
-        channel=Channel(
-            inspect=lambda t, tensors: up.append(copied(tensors)) if t.direction == "up" else 0
-        )
-    )
+    federation = one_image_federation()
     scores = iter([1.0])
     monkeypatch.setattr(federation.evaluation, "validate", lambda model: {"accuracy": next(scores)})
-    model = quick(
-        distillation_steps=3, evaluation_interval=3, distillation_batch_size=2, distillation_lr=0.01
-    ).fit(federation)
+    steps = {"distillation_steps": 3, "evaluation_interval": 3, "distillation_batch_size": 2}
+    model, sent = recorded(quick(**steps, distillation_lr=0.01), federation)
+    up = [tensors for t, tensors in sent if t.direction == "up"]
 
     image = network_inputs(federation.public.images[:1])
     student, teacher = (federation.networks.initial("cnn-small") for _ in range(2))

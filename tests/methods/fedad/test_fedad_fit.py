@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from federation.augmentation.basic import Augmentation
-from federation.channel import Channel, encoded_size
+from federation.channel import encoded_size
 from federation.data import state_of
 from federation.inside.protection import Protection
 from federation.training.plan import TrainingPlan
@@ -18,10 +18,10 @@ from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.fedad.cases import SIDE, attention_of
 from tests.methods.shards import (
     booked,
-    copied,
     distance,
     mixed_clients,
     network_inputs,
+    recorded,
     size,
 )
 
@@ -136,25 +136,17 @@ def test_online_all_parties_see_the_same_images_and_other_ones_in_every_epoch():
 
 def test_networks_may_differ_and_their_maps_are_made_to_fit():
     federation = make_federation(mixed_clients())
-    sent = []
-    federation.channel.inspect = lambda t, tensors: sent.append((t.kind, copied(tensors)))
-    model = FedAD(one_shot=True).fit(federation)
-    assert [
-        tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"
-    ] == [(2, 2), (2, 2)]
+    model, sent = recorded(FedAD(one_shot=True), federation)
+    maps = [tensors["attention"] for t, tensors in sent if t.kind == "attention"]
+    assert [tuple(own.shape[2:]) for own in maps] == [(2, 2), (2, 2)]
     assert len(model.history["accuracy"]) == federation.server.epochs
 
 
 def test_with_noisy_counts_it_takes_weights_from_the_noise():
     protection = Protection(PrivacyPlan(DP_SGD, 50.0), FedAD.protections()[DP_SGD])
-    sent = []
-    channel = Channel(
-        inspect=lambda t, tensors: sent.append(copied(tensors)) if t.kind == "labels" else None
-    )
-    federation = make_federation(protection=protection, channel=channel)
-    model = FedAD(one_shot=True).fit(federation)
-    assert [tensors["counts"].dtype for tensors in sent] == [torch.float32] * 2
+    model, sent = recorded(FedAD(one_shot=True), make_federation(protection=protection))
+    counts = [tensors["counts"] for t, tensors in sent if t.kind == "labels"]
+    assert [own.dtype for own in counts] == [torch.float32] * 2
     assert all(tensor.isfinite().all() for tensor in model.state.values())
-    assert (
-        len(protection.accountant.releases(0)) == 2
-    )  # counts and training; what a noisy model says costs no more
+    # Counts and training; what a noisy model says costs no more.
+    assert len(protection.accountant.releases(0)) == 2

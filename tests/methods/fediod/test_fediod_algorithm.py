@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from federation.augmentation.basic import Augmentation, augment
-from federation.channel import Channel, encoded_size
+from federation.channel import encoded_size
 from federation.data import PublicData
 from methods.fediod import FedIOD
 from methods.fediod.losses import entropy
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.fediod.cases import LN3, PI, patch_logits
-from tests.methods.shards import booked, client_with, same_bits, size, uneven_clients
+from tests.methods.shards import booked, client_with, recorded, same_bits, size, uneven_clients
 
 
 def test_the_generator_is_confident_unique_realistic_and_hard_to_mimic():
@@ -90,13 +90,11 @@ def test_an_epoch_has_as_many_steps_as_the_largest_client_has_batches():
 
 
 def test_every_client_gets_the_same_images_and_fresh_ones_in_every_step():
-    received = {0: [], 1: []}
-
-    def look(transfer, tensors):
-        if (transfer.direction, transfer.kind) == ("down", "images"):
-            received[transfer.client].append(tensors["images"])
-
-    quick().fit(make_federation(channel=Channel(inspect=look)))
+    _, sent = recorded(quick(), make_federation())
+    received = [
+        [x["images"] for t, x in sent if (t.client, t.direction, t.kind) == (k, "down", "images")]
+        for k in (0, 1)
+    ]
     assert len(received[0]) == 2 * 3
     assert all(torch.equal(a, b) for a, b in zip(received[0], received[1], strict=True))
     assert not any(torch.equal(a, b) for i, a in enumerate(received[0]) for b in received[0][:i])
@@ -109,13 +107,8 @@ def test_the_ensembles_weights_are_constants_to_the_generator(weights):
     """Without L_gan nothing else that the generator learns from depends on the discriminators'
     scores.
     """
-    seen = []
-
-    def look(transfer, tensors):
-        if (transfer.direction, transfer.kind) == ("down", "gradients"):
-            seen.append(tensors)
-
-    quick(gan=0.0, weights=weights).fit(make_federation(channel=Channel(inspect=look)))
+    _, sent = recorded(quick(gan=0.0, weights=weights), make_federation())
+    seen = [tensors for t, tensors in sent if (t.direction, t.kind) == ("down", "gradients")]
     assert len(seen) == 2 * 2 * 3
     assert all(tensors["0"].any() for tensors in seen)
     assert not any(tensors["1"].any() for tensors in seen if "1" in tensors)
@@ -124,9 +117,8 @@ def test_the_ensembles_weights_are_constants_to_the_generator(weights):
 def test_clients_answer_with_the_logits_of_the_models_they_trained():
     # With BatchNorm, which would give away training.
     clients = [client_with(k, [0, 1, 2] * 4, "resnet8-narrow") for k in range(2)]
-    federation, messages = make_federation(clients), []
-    federation.channel.inspect = lambda t, tensors: messages.append((t, tensors))
-    quick().fit(federation)
+    federation = make_federation(clients)
+    _, messages = recorded(quick(), federation)
     for client, model in zip(federation.clients, federation.local_models(), strict=True):
         own = [(t, tensors) for t, tensors in messages if t.client == client.index]
         images = [

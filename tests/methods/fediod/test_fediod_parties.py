@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from federation.channel import Channel
 from federation.costs import Meter, metering
 from federation.seeds import Seeds, Stream
 from methods.fediod import FedIOD
@@ -15,7 +14,7 @@ from methods.fediod.parties import make_nodes, noisy_scores
 from privacy.accounting import epsilon
 from tests.federation.tiny import CLASSES, make_client, make_federation
 from tests.methods.fediod.cases import PRIVATE, private_federation
-from tests.methods.shards import booked, size
+from tests.methods.shards import booked, recorded, size
 
 
 def test_in_private_only_noisy_gradients_and_votes_leave_a_client():
@@ -104,15 +103,12 @@ def test_the_released_noise_is_a_tenth_of_the_bound_that_the_batch_shares(noise)
 
 
 def test_the_released_noise_moves_the_discriminators():
-    sent = []
-    channel = Channel(inspect=lambda transfer, tensors: sent.append(dict(tensors)))
-
     def own_scores(federation):
-        sent.clear()
-        PRIVATE.fit(federation)
-        return [tensors["own"] for tensors in sent if "own" in tensors]
+        return [x["own"] for _, x in recorded(PRIVATE, federation)[1] if "own" in x]
 
-    plain = own_scores(make_federation(3, channel=channel))
-    noisy = own_scores(private_federation("released", math.inf, channel=channel))
+    plain, noisy = (
+        own_scores(make_federation(3)),
+        own_scores(private_federation("released", math.inf)),
+    )
     torch.testing.assert_close(noisy[0], plain[0])  # before the first step
     assert not torch.allclose(noisy[-1], plain[-1])

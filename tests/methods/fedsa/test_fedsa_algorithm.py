@@ -32,7 +32,7 @@ from tests.methods.private_servers import (
     quick,
     split,
 )
-from tests.methods.shards import copied, network_inputs, same_bits
+from tests.methods.shards import copied, network_inputs, recorded, same_bits
 
 # -- Algorithm 1 --
 
@@ -105,11 +105,8 @@ def payloads_of(method, federation):
     """(round, direction, client, kind, a copy of the tensors) of all that crosses in a fit, and
     what it leaves.
     """
-    kept = []
-    federation.channel.inspect = lambda t, tensors: kept.append(
-        (t.round, t.direction, t.client, t.kind, copied(tensors))
-    )
-    return kept, method.fit(federation)
+    result, sent = recorded(method, federation)
+    return [(t.round, t.direction, t.client, t.kind, tensors) for t, tensors in sent], result
 
 
 def test_the_target_is_the_weighted_mean_of_the_local_students():
