@@ -16,11 +16,3 @@ def test_the_global_model_imitates_the_mean_of_the_clients_probabilities(monkeyp
     )
     torch.testing.assert_close(distilled, [(first + second) / 2])
     torch.testing.assert_close(distilled[0].sum(dim=1), torch.ones(6))
-
-
-def test_every_client_sends_its_model_once_and_gets_nothing_back():
-    federation = make_federation(clients=3)
-    AverageDistillation().fit(federation)
-    assert [(t.direction, t.kind, t.client) for t in federation.channel.ledger] == [
-        ("up", "parameters", k) for k in range(3)
-    ]

@@ -10,7 +10,7 @@ from federation.channel import encoded_size
 from federation.training.plan import Batch
 from methods.fedavg import FedAvg, Round
 from tests.federation.tiny import CLASSES, make_federation
-from tests.methods.shards import booked, client_with, same_bits
+from tests.methods.shards import booked, same_bits
 
 LN2 = math.log(2)
 FEATURES = 32
@@ -206,8 +206,3 @@ def test_the_divergence_compares_outputs_with_features_of_the_batchs_own_labels(
     assert term(model, batch_of(outputs, targets)).item() == pytest.approx(0, abs=1e-6)
     shifted = batch_of(outputs, (targets + 1) % CLASSES)
     assert term(model, shifted).item() == pytest.approx(LN2 / 4)
-
-
-def test_a_class_that_nobody_holds_is_no_trouble():
-    federation = make_federation([client_with(k, [0, 1] * 4) for k in range(2)])
-    assert all(torch.isfinite(entry).all() for entry in quick().fit(federation).state.values())

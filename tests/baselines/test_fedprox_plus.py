@@ -15,29 +15,6 @@ NO_BATCH = Batch(*[torch.zeros(0)] * 3)
 """A term of the weights alone looks at none."""
 
 
-class Toy(torch.nn.Module):
-    """Three weights."""
-
-    def __init__(self):
-        super().__init__()
-        self.first = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
-        self.second = torch.nn.Parameter(torch.tensor([[-1.0]]))
-
-
-def test_the_term_is_half_mu_by_the_squared_distance_from_what_was_received():
-    student = Toy()
-    term = FedProxPlus(mu=0.5).penalty(student)
-    assert term(student, NO_BATCH).item() == 0
-    with torch.no_grad():
-        student.first += torch.tensor([3.0, 0.0])
-        student.second -= 2.0
-    value = term(student, NO_BATCH)
-    assert value.item() == 0.25 * (9 + 4)
-    value.backward()
-    assert student.first.grad.tolist() == [1.5, 0.0]  # mu times the distance
-    assert student.second.grad.tolist() == [[-1.0]]
-
-
 def test_it_reaches_the_student_and_not_the_translator():
     federation = private_servers(1)
     (client,), method = federation.clients, FedProxPlus(mu=2.0)

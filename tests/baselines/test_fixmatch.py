@@ -88,17 +88,3 @@ def test_weight_decay_spares_biases_and_batchnorm():
 
     for (name, plain), (_, decayed) in zip(after_a_step(0.0), after_a_step(0.1), strict=True):
         assert torch.equal(plain, decayed) == (plain.ndim == 1), name
-
-
-def test_the_learning_rate_falls_for_weights_and_biases_alike():
-    made = []
-
-    class Watched(FixMatch):
-        def make_optimizer(self, model):
-            made.append(super().make_optimizer(model))
-            return made[0]
-
-    Watched(steps=6, interval=3, batch_size=4, mu=2, lr=0.1).fit(probed())
-    assert [group["lr"] for group in made[0].param_groups] == [
-        pytest.approx(0.1 * cosine_factor(5, 6))
-    ] * 2

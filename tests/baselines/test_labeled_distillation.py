@@ -49,17 +49,6 @@ def test_the_global_model_imitates_the_mixture_with_ideal_weights(federation, mo
     torch.testing.assert_close(distilled[0][1], teachers[:, 1].mean(dim=0))
 
 
-def test_every_client_sends_its_model_and_its_label_counts(federation):
-    LabeledDistillation().fit(federation)
-    assert [(t.direction, t.kind, t.client) for t in federation.channel.ledger] == [
-        ("up", "parameters", 0),
-        ("up", "parameters", 1),
-        ("up", "labels", 0),
-        ("up", "labels", 1),
-    ]
-    assert {t.kind for t in federation.channel.ledger} == LabeledDistillation.sends
-
-
 def test_without_the_oracle_there_is_no_upper_bound():
     with pytest.raises(OracleError):
         LabeledDistillation().fit(make_federation())

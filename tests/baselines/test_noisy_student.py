@@ -7,7 +7,7 @@ from baselines.noisy_student import NoisyStudent, confident, drop, filter_and_ba
 from federation.data import PublicData
 from federation.seeds import Stream
 from federation.training.loops import predict
-from tests.baselines.probes import pixel_labelled, probed
+from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits
 
@@ -87,8 +87,3 @@ def test_a_teacher_sees_no_unlabelled_image_and_a_student_does():
     for iterations, same in ((0, True), (1, False)):
         method = quick(iterations=iterations)
         assert same_bits(method.fit(probed()).state, method.fit(probed(public=other)).state) == same
-
-
-def test_soft_and_hard_labels_of_pixels_are_learnt():
-    soft, hard = (quick(soft=soft).fit(pixel_labelled()).state for soft in (True, False))
-    assert not same_bits(soft, hard)

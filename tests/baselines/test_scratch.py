@@ -4,7 +4,6 @@ import pytest
 
 from baselines.scratch import Scratch
 from federation.training.plan import TrainingPlan
-from tests.federation.tiny import make_federation
 from tests.methods.private_servers import private_server, private_servers
 from tests.methods.shards import descend, same_bits
 
@@ -26,8 +25,3 @@ def test_nothing_crosses_and_no_client_matters():
     assert same_bits(Scratch().fit(federation).state, Scratch().fit(other).state)
     assert federation.channel.ledger == []
     assert (Scratch.sends, Scratch.oracle) == (frozenset(), frozenset())
-
-
-def test_a_server_without_labelled_images_is_refused():
-    with pytest.raises(ValueError, match="probe_share"):
-        Scratch().fit(make_federation())

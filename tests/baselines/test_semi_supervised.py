@@ -16,7 +16,6 @@ from federation.samples import counted
 from federation.tasks.dense_regression import DenseRegression
 from federation.training.plan import TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
-from tests.methods.shards import client_with, same_bits
 
 # Brightness is the class of the tiny federation's images, and RandAugment would change it.
 METHODS = [
@@ -56,21 +55,6 @@ def test_the_server_sees_what_the_steps_take(method, samples):
     with counted() as count:
         method.fit(probed(server=SERVER))
     assert count.total() == {"local": 0, "server": samples}
-
-
-@by_name(METHODS)
-def test_it_learns_from_the_labelled_and_the_unlabelled(method):
-    model = method.fit(probed(server=SERVER))
-    assert model.history["accuracy"][-1] == 1
-    assert (model.network, model.owner) == ("cnn-small", "server")
-
-
-@by_name(SHORT)
-def test_nothing_crosses_and_no_client_matters(method):
-    federation, other = probed(), probed(clients=[client_with(0, [2] * 5)])
-    assert same_bits(method.fit(federation).state, method.fit(other).state)
-    assert federation.channel.ledger == []
-    assert method.sends == frozenset()
 
 
 @by_name(METHODS)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,21 +103,14 @@ def test_every_client_sends_its_model_and_its_classifier_once_and_gets_nothing_b
     assert booked(federation) == {(0, "up", "parameters", k): (both, 2) for k in (0, 1)}
 
 
-def test_another_temperature_reuses_every_model_and_classifier_of_the_clients():
-    federation = make_federation()
-    DLAD(classifier_epochs=1, temperature=0.05).fit(federation)
-    done = len(federation.stages.cache.events)
-    DLAD(classifier_epochs=1, temperature=5.0).fit(federation)
-    later = federation.stages.cache.events[done:]
-    assert {event.kind for event in later} >= {"local-model", "client-classifier"}
-    assert not any(event.computed for event in later)
-
-
-def test_another_client_weight_trains_the_classifiers_anew_but_not_the_models():
+@pytest.mark.parametrize(
+    ("changes", "anew"), [({"temperature": 5.0}, 0), ({"client_weight": 3.0}, 2)]
+)
+def test_settings_compute_anew_what_they_change_of_the_clients_models(changes, anew):
     federation = make_federation()
     DLAD(classifier_epochs=1).fit(federation)
     done = len(federation.stages.cache.events)
-    DLAD(classifier_epochs=1, client_weight=3.0).fit(federation)
+    DLAD(classifier_epochs=1, **changes).fit(federation)
     computed = [event.kind for event in federation.stages.cache.events[done:] if event.computed]
-    assert computed.count("client-classifier") == 2
+    assert computed.count("client-classifier") == anew
     assert "local-model" not in computed

@@ -201,11 +201,8 @@ def test_the_loss_of_images_is_the_sum_of_its_three_terms_and_reaches_the_block(
 
 
 def test_without_bounds_any_network_reconstructs():
-    federation = image_federation(
-        network="unet-8-in",
-        local=TrainingPlan(epochs=20, batch_size=3, lr=5e-3),
-        server=TrainingPlan(epochs=20, batch_size=4, lr=5e-3),
-    )
+    plan = TrainingPlan(epochs=5, batch_size=4, lr=5e-3)
+    federation = image_federation(network="unet-8-in", local=plan, server=plan)
     model = FedAD(one_shot=True, bounds=False).fit(federation)
     assert model.history["psnr"][-1] > model.history["psnr"][0]
     assert set(federation.channel.by_kind()) == {"up/logits"}

@@ -3,17 +3,12 @@
 import pytest
 import torch
 
-from baselines.centralized import Centralized
-from baselines.standalone import Standalone
 from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
 from federation.inside.protection import Protection
 from federation.tasks.multi_label import MultiLabel
 from federation.training.plan import TrainingPlan
 from methods.fedad import FedAD
-from methods.fedavg import FedAvg
-from methods.feddf import FedDF
-from methods.fedmd import FedMD
 from privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import make_federation
 from tests.methods.fedad.cases import attention_of, transferred
@@ -120,25 +115,3 @@ def test_counts_of_findings_have_no_private_form():
     protection = Protection(PrivacyPlan(DP_SGD, 50.0), FedAD.protections()[DP_SGD])
     with pytest.raises(ValueError, match="one sample more changes several counts"):
         film_federation(protection=protection).label_counts()
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        FedAvg(rounds=2, participation=1.0),
-        FedDF(rounds=2, participation=1.0, distillation_steps=10, evaluation_interval=10),
-        FedMD(rounds=1, public_samples=40, digest_batch_size=8),
-        Centralized(),
-        Standalone(),
-    ],
-    ids=lambda method: method.title,
-)
-def test_what_fedad_is_compared_with_learns_findings_too(method):
-    allowed = frozenset({"private-samples"}) if method.oracle else frozenset()
-    federation = film_federation([ALL] * 3, oracle_allowed=allowed)
-    fitted = method.fit(federation)
-    models = fitted if isinstance(fitted, list | tuple) else [fitted]
-    assert all(
-        federation.evaluation.test(federation.networks.module(model))["mauc"] > 0.85
-        for model in models
-    )

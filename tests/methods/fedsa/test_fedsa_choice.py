@@ -15,7 +15,6 @@ from methods.fedsa import (
     saliency_distance,
     sampling_probabilities,
 )
-from tests.federation.tiny import make_federation
 from tests.methods.fedsa.cases import RELEASED, told
 from tests.methods.private_servers import private_servers, quick
 
@@ -222,8 +221,3 @@ def test_saliency_is_asked_for_only_where_it_decides(selection, weighting, looks
 def test_what_it_does_not_know_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         FedSA(**changes)
-
-
-def test_a_server_without_labelled_images_is_refused():
-    with pytest.raises(ValueError, match="probe_share"):
-        quick().fit(make_federation())
