@@ -88,9 +88,7 @@ class AsynDGAN(GanSettings, Method):
         labels: list[torch.Tensor],
         step: int,
     ) -> torch.Tensor:
-        """A step of every D_k, then of G: (sum_k GAN_k + L1_k + perceptual_k) * scale; returns G's
-        loss ().
-        """
+        """A step of every D_k, then of G; returns G's loss (), times `generator_scale`."""
         whole = slice(0, self.batch_size)
         answers = []
         for critic, held in zip(critics, labels, strict=True):

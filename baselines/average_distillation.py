@@ -1,6 +1,4 @@
-"""Plain distillation: imitate the unweighted mean of the clients' probabilities ("Global (avg.)" of
-DLAD, V-C).
-"""
+"""Plain distillation of the clients' mean probabilities ("Global (avg.)" of DLAD, V-C)."""
 
 from __future__ import annotations
 

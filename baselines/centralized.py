@@ -1,6 +1,4 @@
-"""Centralized training: all samples in one place, which federated learning exists to avoid; an
-upper bound.
-"""
+"""Centralized training, an upper bound: all samples in one place, as FL exists to avoid."""
 
 from __future__ import annotations
 

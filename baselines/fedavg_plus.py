@@ -1,6 +1,4 @@
-"""FedAvg+: FedAvg in FedSA's problem, where local updates are distillation (Xie et al. 2022, Table
-1).
-"""
+"""FedAvg+: FedAvg in FedSA's problem, by distillation (Xie et al. 2022, Table 1)."""
 
 from __future__ import annotations
 
@@ -45,8 +43,7 @@ class FedAvgPlus(Method):
     local_batch_size: Count = 64
     """Private images in a step of a local student (FedSA's released code)."""
     adaptation: str = "fine-tune"
-    """What learns in the end: everything (section 4.2), the `decoder` as in FedSA, or `all` under a
-    new head."""
+    """What learns in the end: everything (section 4.2), `decoder`, or `all` under a new head."""
     adaptation_epochs: int = 70
     """Epochs of that on the probe set (assumed: as many in all as FedSA's target has)."""
     adaptation_gap: int = 0
@@ -72,7 +69,5 @@ class FedAvgPlus(Method):
         return federation.networks.checkpoint(adapted)
 
     def penalty(self, student: nn.Module) -> Penalty | None:
-        """A term that a client adds to the hint loss; `student` holds the weights it has just
-        received.
-        """
+        """A term that is added to the hint loss; `student` has just been received."""
         return None

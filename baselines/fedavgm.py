@@ -1,6 +1,4 @@
-"""FedAvgM: FedAvg with server momentum (Hsu, Qi and Brown 2019, "Measuring the effects of
-non-identical data ...").
-"""
+"""FedAvgM: FedAvg with server momentum (Hsu, Qi and Brown 2019)."""
 
 from __future__ import annotations
 

@@ -101,8 +101,7 @@ class FedGEN(FedAvg):
     diversity: float = 1.0
     """Weight of the diversity loss (released code)."""
     generative_alpha: float = 10.0
-    """Weight of a client's loss on generated features with labels drawn from all classes (released
-    code)."""
+    """Weight of a client's loss on features of labels drawn from all classes (released code)."""
     generative_beta: float = 10.0
     """Weight of the divergence between a client's outputs and its head on generated features of the
     same labels."""
@@ -123,9 +122,7 @@ class FedGEN(FedAvg):
         return {"generator": generator, "optimizer": optimizer, "counts": federation.label_counts()}
 
     def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
-        """alpha CE(h(G(z, y')), y') + beta KL(h(G(z, y)) || f(x)) for drawn labels y' and the
-        batch's own y.
-        """
+        """alpha CE(h(G(z, y')), y') + beta KL(h(G(z, y)) || f(x)): y' drawn, y the batch's."""
         if this.number == 1:  # the generator has learnt nothing yet
             return None
         federation, generator = this.federation, this.server["generator"]
@@ -171,9 +168,7 @@ class FedGEN(FedAvg):
     def train_generator(
         self, this: Round, heads: Sequence[tuple[torch.Tensor, torch.Tensor]]
     ) -> None:
-        """Fit the generator to the heads of this round's clients, weighted per label by the samples
-        they hold.
-        """
+        """Fit the generator to this round's heads, each label by who holds samples of it."""
         generator, optimizer = this.server["generator"], this.server["optimizer"]
         counts = this.server["counts"][[client.index for client in this.clients]]
         weights = counts / counts.sum(dim=0).clamp(min=1)

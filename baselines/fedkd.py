@@ -27,9 +27,7 @@ from privacy.plan import DP_SGD, PATE
 
 
 def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Per-class weighted sum of logits (clients, n, classes) with weights (clients, classes): (n,
-    classes).
-    """
+    """Sum (n, classes) of logits (clients, n, classes) with weights (clients, classes)."""
     return torch.einsum("knc,kc->nc", logits, weights)
 
 
@@ -45,8 +43,7 @@ class FedKD(Method):
     privacy: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"mechanism": PATE}}
 
     multi_round: bool = False
-    """False: clients answer once, on the plain public images. True: every epoch anew, on freshly
-    augmented ones."""
+    """False: one answer, on plain public images. True: in every epoch, on augmented ones."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         teachers = federation.local_models()
@@ -93,9 +90,7 @@ class FedKD(Method):
     def distill_online(
         self, federation: Federation, teachers: Sequence[Checkpoint], weights: torch.Tensor
     ) -> Checkpoint:
-        """A round is an epoch: all parties augment the public images by a shared seed, clients send
-        their logits.
-        """
+        """A round is an epoch, for public images that all augment by a shared seed."""
         plan = federation.server
         student = learner_of(plan, federation.networks.initial())
         modules = [federation.networks.module(teacher) for teacher in teachers]

@@ -1,6 +1,4 @@
-"""FedMD+: FedMD in FedSA's problem, where teachers' classes differ, so that they agree on features
-(Xie et al. 2022, Table 1).
-"""
+"""FedMD+: FedMD in FedSA's problem, which agrees on features (Xie et al. 2022, Table 1)."""
 
 from __future__ import annotations
 
@@ -95,9 +93,7 @@ class FedMDPlus(Method):
         hinted: Hinted,
         images: torch.Tensor,
     ) -> torch.Tensor:
-        """The consensus: the mean of the teachers' features (n, c, h, w) of public images, one
-        teacher at a time.
-        """
+        """The consensus: the mean of the teachers' features (n, c, h, w) of public images."""
 
         def answers(
             shard: Shard, normalise: Normalisation, teacher: nn.Module, received: torch.Tensor

@@ -1,6 +1,4 @@
-"""FedProx+: FedProx in FedSA's problem, where local updates are distillation (Xie et al. 2022,
-Table 1).
-"""
+"""FedProx+: FedProx in FedSA's problem, by distillation (Xie et al. 2022, Table 1)."""
 
 from __future__ import annotations
 

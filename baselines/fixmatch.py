@@ -1,6 +1,4 @@
-"""FixMatch: simplifying semi-supervised learning with consistency and confidence (Sohn et al.,
-NeurIPS 2020).
-"""
+"""FixMatch: semi-supervised learning by consistency and confidence (Sohn et al., 2020)."""
 
 from __future__ import annotations
 
@@ -69,8 +67,7 @@ class FixMatch(Method):
     unlabelled_weight: float = 1.0
     """lambda_u, weight of the unlabelled loss (the paper's)."""
     lr: Positive = 0.03
-    """eta of SGD with Nesterov momentum, times a cosine of 7/16 of a period's half (the
-    paper's)."""
+    """eta of SGD with Nesterov momentum, times 7/16 of a cosine's half period (the paper's)."""
     momentum: Share = 0.9
     """beta of SGD (the paper's)."""
     weight_decay: float = 5e-4

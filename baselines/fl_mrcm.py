@@ -39,9 +39,7 @@ OWN, OTHER = 0, 1
 
 
 def coded_loss(logits: torch.Tensor, domain: int) -> torch.Tensor:
-    """Binary cross-entropy of logits (n, 2) with the code of a domain, mean over both elements and
-    all samples (released code).
-    """
+    """Binary cross-entropy () of logits (n, 2) with the code of a domain (released code)."""
     code = torch.zeros_like(logits)
     code[:, domain] = 1
     return F.binary_cross_entropy_with_logits(logits, code)

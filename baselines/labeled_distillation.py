@@ -22,9 +22,7 @@ from results.numbers import Positive
 
 
 def optimal_confidence(client_counts: torch.Tensor, public_labels: torch.Tensor) -> torch.Tensor:
-    """Eq. 3 at its optimum, (clients, n), from label counts (clients, classes) and the public
-    labels (n,).
-    """
+    """Eq. 3's optimum (clients, n) for label counts (clients, classes), public labels (n,)."""
     p_client = client_counts / client_counts.sum(dim=1, keepdim=True).clamp_min(1e-12)
     classes = torch.arange(client_counts.shape[1], device=public_labels.device)
     p_public = (classes[:, None] == public_labels).float().mean(dim=1)

@@ -92,9 +92,7 @@ class Li2019(FedAvg):
         return {}
 
     def payload(self, this: Round, client: Client, worker: nn.Module, received: State) -> State:
-        """The update per local step, of which entries are selected, clipped and made noisy; times
-        the steps again.
-        """
+        """The update per local step, selected, clipped and noisy; times the steps again."""
         trained = worker.state_dict()
         if self.naive:
             return trained
@@ -122,9 +120,7 @@ class Li2019(FedAvg):
 
 
 def local_steps(client: Client, plan: TrainingPlan) -> int:
-    """Steps that a client trains for by `plan`; a last batch of one sample, which is left out,
-    counts too.
-    """
+    """A client's local steps by `plan`; a last batch of one, which is left out, counts too."""
     return plan.epochs * math.ceil(client.size / plan.batch_size)
 
 

@@ -25,9 +25,7 @@ from results.numbers import Count, Positive, Share
 
 
 def draw_labels(logits: torch.Tensor, stream: Stream) -> torch.Tensor:
-    """Hard labels (n, ...) drawn from softmax(logits) (n, classes, ...), by the largest of logits
-    with Gumbel noise.
-    """
+    """Hard labels (n, ...) drawn from softmax(logits) (n, classes, ...), by Gumbel noise."""
     return (logits.detach() - (-stream.uniform(*logits.shape).log()).log()).argmax(dim=1)
 
 
@@ -58,9 +56,7 @@ def consistency_loss(
 
 
 def schedule(step: int, steps: int, wait: int, ramp: int) -> float:
-    """Factor of a learning rate: 0 for `wait` steps, up to 1 over the next `ramp`, then half a
-    cosine to 0 at `steps`.
-    """
+    """Factor of a learning rate: 0 for `wait` steps, up to 1 in `ramp`, half a cosine to 0."""
     if step < wait:
         return 0.0
     if step < wait + ramp:
@@ -233,9 +229,7 @@ class MetaPseudoLabels(Method):
         views: torch.Tensor,
         labels: torch.Tensor,
     ) -> torch.Tensor:
-        """The student's step on pseudo-labelled `views`, in place; returns the feedback from
-        labelled `images`.
-        """
+        """The student's step on `views`, in place; returns the feedback from `images`."""
 
         @torch.no_grad()
         def labelled_loss() -> torch.Tensor:

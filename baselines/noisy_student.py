@@ -83,13 +83,11 @@ class NoisyStudent(Method):
     ratio: Count = 5
     """Pseudo-labelled images in a step per labelled one (released script for SVHN)."""
     soft: bool = True
-    """Whether pseudo-labels are the teacher's probabilities (the paper's default) or their arg
-    max."""
+    """Whether pseudo-labels are probabilities (the paper's default) or their arg max."""
     threshold: Share = 0.3
     """Confidence below which an image is left out (the paper's)."""
     per_class: int = 0
-    """Pseudo-labelled images of a class, 130,000 in the paper; 0 for its share of the unlabelled
-    images."""
+    """Pseudo-labelled images of a class (the paper's: 130,000); 0 for its share of all."""
     operations: int = 2
     """N of RandAugment (the paper's)."""
     magnitude: float = 5.0

@@ -1,6 +1,4 @@
-"""Pseudo-Label: the simple and efficient semi-supervised learning method for deep neural networks
-(Lee, ICML 2013 workshop).
-"""
+"""Pseudo-Label (Lee, ICML 2013 workshop): unlabelled images have the class they seem to be."""
 
 from __future__ import annotations
 
@@ -21,18 +19,14 @@ from results.numbers import Count
 
 
 def ramped_weight(step: int, start: int, end: int, final: float) -> float:
-    """alpha(t) of Eq. 16: 0 before step `start` (T_1), `final` (alpha_f) from step `end` (T_2) on,
-    linear in between.
-    """
+    """alpha(t) of Eq. 16: 0 before `start` (T_1), linear, `final` (alpha_f) from `end` (T_2)."""
     if step < start:
         return 0.0
     return final if step >= end else final * (step - start) / (end - start)
 
 
 def pseudo_label_loss(logits: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of logits (n, classes, ...) against their own arg max, which is taken as
-    if it were given.
-    """
+    """Mean cross-entropy () of logits (n, classes, ...) against their own arg max."""
     return F.cross_entropy(logits, logits.detach().argmax(dim=1))
 
 

@@ -1,6 +1,4 @@
-"""Training on the public set's own labels, where it has any: what a server could do without any
-client.
-"""
+"""Training on the public set's own labels: what a server could do without any client."""
 
 from __future__ import annotations
 

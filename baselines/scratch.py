@@ -1,6 +1,4 @@
-"""Scratch training: the target network learns from the server's own labelled samples, and from
-nobody else.
-"""
+"""Scratch training: the target network learns from the server's own labelled samples."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Standalone: every client keeps the model it trained on its own shard. Nothing crosses the
-channel.
-"""
+"""Standalone: every client keeps the model it trained on its own shard."""
 
 from __future__ import annotations
 

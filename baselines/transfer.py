@@ -1,6 +1,4 @@
-"""Transfer learning: one teacher gives its weights away, which the private servers of FedSA would
-not do.
-"""
+"""Transfer learning: one teacher gives its weights away, as FedSA's would not."""
 
 from __future__ import annotations
 
@@ -25,11 +23,9 @@ class Transfer(Method):
     quick: ClassVar[Mapping[str, Any]] = {"teacher": 1}
 
     teacher: int = 0
-    """Which teacher, from 1; 0 draws one from the sampling axis (assumed: FedSA's Table 1 does not
-    say which it took)."""
+    """Which teacher, from 1; 0 draws one (assumed: FedSA's Table 1 does not say which it took)."""
     frozen: bool = False
-    """Whether only the decoder learns: FedSA's Table 3, which freezes "all parameters except the
-    last layer"."""
+    """Whether only the decoder learns, as in FedSA's Table 3."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()

@@ -34,9 +34,7 @@ def confidence_weights(confidence: torch.Tensor, temperature: float) -> torch.Te
 
 
 def mixture(weights: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
-    """The target of Eq. 2, sum_i w_i(x) M_i(x): weights (clients, n), probabilities (clients, n,
-    classes).
-    """
+    """Eq. 2's target, sum_i w_i(x) M_i(x): weights (clients, n), M (clients, n, classes)."""
     return torch.einsum("kn,knc->nc", weights, probabilities)
 
 

@@ -84,16 +84,12 @@ def upper_loss(
     threshold: float,
     scale: str = "printed",
 ) -> torch.Tensor:
-    """Eq. 9, (n, C): minus the soft-masked U, averaged by the student's maps; 0 where these are 0.
-    `scale` as in Eq. 7.
-    """
+    """Eq. 9, (n, C): minus the soft-masked U, averaged by the student's maps; else as Eq. 7."""
     return _support(attention, soft_mask(diversity, rho, threshold), scale)
 
 
 def _support(weights: torch.Tensor, values: torch.Tensor, scale: str) -> torch.Tensor:
-    """Minus the weighted mean of maps (n, C, *sides) over their pixels, times 1 / HW if the scale
-    is `printed`; (n, C).
-    """
+    """Minus the weighted mean (n, C) of maps (n, C, *sides); times 1 / HW for `printed`."""
     sides = tuple(range(2, weights.ndim))
     total = weights.sum(dim=sides)
     mean = (weights * values).sum(dim=sides) / torch.where(total > 0, total, 1.0)
@@ -204,14 +200,12 @@ class FedAD(Method):
     threshold: float = 0.5
     """Middle b of the soft mask of Eq. 8; the paper names none (assumed)."""
     bound_scale: str = "printed"
-    """`printed`: Eq. 7 and 9 with their factor 1 / HW; `mean`: without, since it makes them tiny
-    beside the logit loss."""
+    """`printed`: Eq. 7 and 9 with their factor 1 / HW, which makes them tiny; `mean`: without."""
     second_order: bool = True
     """Whether the bounds' gradient also flows through the channels' weights of Eq. 10, as written;
     the code of FedAD's sister paper FedKD holds these fixed."""
     quantised: bool = False
-    """Whether logits and attention cross as bytes, in 256 steps for each class, rather than as
-    float32 (ours)."""
+    """Whether answers cross as bytes, 256 steps for each class, rather than float32 (ours)."""
 
     def __post_init__(self) -> None:
         check_known(self, bound_scale=BOUND_SCALES, ensemble=ENSEMBLES)

@@ -56,8 +56,7 @@ class FedAvg(Method):
     rounds: Count = 100
     """Rounds of communication (FedDF's released recipe, Lin et al. 2020)."""
     participation: SomeShare = 0.4
-    """C, the share of clients that take part in a round (FedDF's text; its released commands say
-    0.1)."""
+    """C, the share of clients in a round (FedDF's text; its released commands: 0.1)."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         network = federation.networks.shared()
@@ -103,21 +102,15 @@ class FedAvg(Method):
                 yield federation.channel.up(client.index, "parameters", payload)
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
-        """What the server has beside the global model, by name; an interrupted fit restores what
-        has a state_dict.
-        """
+        """What the server has beside the model; what has a state_dict is restored."""
         return {}
 
     def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
-        """A term that a client adds to its loss; `worker` holds the weights it has just
-        received.
-        """
+        """A term that a client adds to its loss; `worker` has the weights just received."""
         return None
 
     def payload(self, this: Round, client: Client, worker: nn.Module, received: State) -> State:
-        """What a client sends of `worker`, which it has trained from the global model `received`:
-        all of it.
-        """
+        """What a client sends of `worker`, trained from the global model `received`."""
         return worker.state_dict()
 
     def aggregate(self, this: Round, states: Iterator[State]) -> None:

@@ -1,6 +1,4 @@
-"""FedDF: ensemble distillation for robust model fusion in federated learning (Lin et al., NeurIPS
-2020).
-"""
+"""FedDF: ensemble distillation for robust model fusion in FL (Lin et al., NeurIPS 2020)."""
 
 from __future__ import annotations
 
@@ -51,11 +49,9 @@ class FedDF(FedAvg):
     evaluation_interval: Count = 100
     """Steps between two looks at the validation set (released code)."""
     patience: Count = 1_000
-    """Steps without a gain after which distillation stops; the first look is a gain (released
-    code)."""
+    """Steps without a gain, first look included, after which distillation stops (released code)."""
     may_keep_average: bool = False
-    """Whether the average itself is among the weights that may be kept, and the first look is at
-    it (released code: no)."""
+    """Whether the average may be kept, and is the first that is looked at (released code: no)."""
     augmented: bool = False
     """Whether teachers and student see public images as the run augments samples (released code).
     The server then holds all teachers of a round, which answer anew in each step."""

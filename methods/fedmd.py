@@ -19,9 +19,7 @@ from results.numbers import Count, Positive
 
 
 def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Mean absolute difference of logits per sample, (n,), of (n, classes): FedMD's and FedKD's
-    distillation loss.
-    """
+    """Mean absolute difference (n,) of logits (n, classes): FedMD's and FedKD's loss."""
     return (outputs - targets).abs().mean(dim=1)
 
 
@@ -91,9 +89,7 @@ class FedMD(Method):
         learnt: tuple[torch.Tensor, torch.Tensor],
         *names: object,
     ) -> None:
-        """On a client: its model learns the consensus (n, classes) on public images; its own
-        samples have no part in that.
-        """
+        """On a client: its model learns the consensus; its samples have no part in that."""
         plan = TrainingPlan(self.digest_epochs, self.digest_batch_size, self.digest_lr)
         federation.train(model, *learnt, absolute_error, plan, *names, augmented=False)
 

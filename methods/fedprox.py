@@ -18,9 +18,7 @@ from privacy.plan import DP_SGD
 def proximal_term(
     weights: Sequence[torch.Tensor], received: Sequence[torch.Tensor], mu: float
 ) -> torch.Tensor:
-    """mu / 2 ||w - w_t||^2, the second term of Eq. 2 (h_k): the norm is squared, over all
-    parameters together.
-    """
+    """mu / 2 ||w - w_t||^2 (), the second term of Eq. 2 (h_k), over all parameters."""
     squared = [(w - w_t).square().sum() for w, w_t in zip(weights, received, strict=True)]
     return mu / 2 * torch.stack(squared).sum()
 

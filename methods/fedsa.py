@@ -37,9 +37,7 @@ TRANSFERABILITIES = ("eq2", "cosine", "released")
 def saliency_distance(
     teacher_maps: torch.Tensor, target: torch.Tensor, samples: int
 ) -> torch.Tensor:
-    """d = M / cos(A_n, A_T), Eq. 2, for averaged maps of one shape and M probe samples; scalar,
-    infinite for orthogonal maps.
-    """
+    """d = M / cos(A_n, A_T) (), Eq. 2, of averaged maps; infinite for orthogonal ones."""
     return samples / F.cosine_similarity(teacher_maps.flatten(), target.flatten(), dim=0)
 
 
@@ -70,9 +68,7 @@ def aggregation_weights(scores: torch.Tensor, weighting: str) -> torch.Tensor:
 
 
 class Chosen:
-    """Weights of the teachers that take part until the next selection, by client; an interrupted
-    fit takes them over.
-    """
+    """Weights of the teachers until the next selection, by client; snapshots keep them."""
 
     def __init__(self) -> None:
         self.weights: dict[int, float] = {}
@@ -110,8 +106,7 @@ class FedSA(Method):
     selected: Count = 3
     """K, draws of a selection (paper, section 4.2)."""
     selection: str = "sampled"
-    """`sampled` by Eq. 3 with replacement; of Table 2 `top-k`, `least-k`, `random` (anew each time)
-    or `fixed` (drawn once)."""
+    """`sampled` by Eq. 3; of Table 2 `top-k`, `least-k`, `random` each time, or `fixed` once."""
     weighting: str = "equal"
     """`equal` as in Eq. 5, or Table 2's `positive` and `negative`."""
     transferability: str = "eq2"
@@ -120,13 +115,11 @@ class FedSA(Method):
     saliency: str = "input-gradient"
     """`input-gradient` of Eq. 1, or `grad-cam` as the released code."""
     saliency_samples: int = 0
-    """Probe images that saliency is averaged over, M of Eq. 2, the first so many; 0 for all of them
-    (paper)."""
+    """Probe images that saliency averages, M of Eq. 2, the first so many; 0 for all (paper)."""
     weak_epochs: int = 10
     """Epochs on the probe set before a selection (released code)."""
     retrain: bool = True
-    """Whether every selection trains the target anew on the probe set (Algorithm 1, line 4), not
-    the first alone (code)."""
+    """Whether each selection trains the target anew (Algorithm 1, line 4), or the first (code)."""
     local_epochs: Count = 10
     """E, epochs of a local student (released code)."""
     local_lr: Positive = 1e-3
@@ -134,8 +127,7 @@ class FedSA(Method):
     local_batch_size: Count = 64
     """Private images in a step of a local student (released code)."""
     adaptation: str = "decoder"
-    """What learns in the end: the `decoder`; everything, `fine-tune`; or `all` of it under a new
-    head (released code)."""
+    """What learns in the end: the `decoder`; `fine-tune`, all; `all` under a new head (code)."""
     adaptation_epochs: int = 30
     """Epochs of adaptation on the probe set (released code)."""
     adaptation_gap: int = 0
@@ -181,9 +173,7 @@ class FedSA(Method):
     def ask_for_maps(
         self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]
     ) -> list[torch.Tensor]:
-        """Every teacher's maps of the probe images, as they reach the server: once, since neither
-        ever changes.
-        """
+        """Every teacher's maps of the probe images, once: neither ever changes."""
         if not self.uses_saliency:
             return []
         maps, channel, shown = [], federation.channel, {"probe": self.shown(probe)}
@@ -205,9 +195,7 @@ class FedSA(Method):
         images: torch.Tensor,
         digest: str,
     ) -> torch.Tensor:
-        """`maps_of` a client's teacher, computed once for all who ask with the same images: the
-        first of the set `digest`.
-        """
+        """`maps_of` a client's teacher for the first images of the set `digest`, once for all."""
         normalise = client.normalise or federation.normalise
         return federation.stages.answers(
             "saliency",
@@ -295,9 +283,7 @@ class FedSA(Method):
         return weights
 
     def draw(self, federation: Federation, scores: torch.Tensor, number: int) -> list[int]:
-        """K teachers: for `sampled` with replacement, else different ones. Raises ValueError if
-        there are not as many.
-        """
+        """K teachers: `sampled` with replacement, else different. Raises ValueError if too few."""
         if self.selection != "sampled" and self.selected > len(scores):
             raise ValueError(
                 f"{self.selected} different teachers cannot be chosen among {len(scores)}; lower"
@@ -320,9 +306,7 @@ class FedSA(Method):
         )
 
     def note(self, federation: Federation, scores: torch.Tensor, drawn: Mapping[int, int]) -> None:
-        """Keep every selection in the history, for Figure 4a: each teacher's score, and how often
-        it was drawn.
-        """
+        """Keep every selection in the history: scores, and how often each was drawn."""
         for index, score in enumerate(scores.tolist()):
             federation.evaluation.note(f"transferability/{index + 1}", score)
             federation.evaluation.note(f"selected/{index + 1}", float(drawn.get(index, 0)))

@@ -211,9 +211,7 @@ def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
 
 
 def note_released(settings: Settings, federation: Federation) -> None:
-    """What the released code's own accountant says of the noise that it adds, and what that leaves
-    out.
-    """
+    """What the released code's own accountant says of its noise, and leaves out."""
     noise, clients = federation.privacy.plan.noise_multiplier, len(federation.clients)
     steps = GaussianSteps(noise, 1 / clients, settings.epochs * RELEASED_STEPS)
     claimed = replaced_epsilon(steps, RELEASED_DELTA, tight=False)

@@ -24,8 +24,7 @@ class Objective:
     """What G and S learn by in all forms of FedIOD."""
 
     mimic: float = 1.0
-    """Weight of L_mimic for the generator; 0 leaves it out there. The student always learns by
-    it."""
+    """Weight of L_mimic for G; 0 leaves it out there. The student always learns by it."""
     confidence: float = 1.0
     """Weight of L_conf."""
     uniqueness: float = 1.0
@@ -46,9 +45,7 @@ class Objective:
     def terms(
         self, probabilities: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor
     ) -> tuple[Term, ...]:
-        """L_conf + L_unique - L_mimic of Algorithm 1, by the clients' probabilities (clients, n,
-        classes).
-        """
+        """L_conf + L_unique - L_mimic of Algorithm 1, of (clients, n, classes)."""
         return (
             (-self.mimic, lambda: mimic),
             (self.confidence, lambda: confidence_loss(probabilities, pi)),
@@ -112,16 +109,12 @@ def entropy(probabilities: torch.Tensor) -> torch.Tensor:
 
 
 def confidence_loss(probabilities: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """L_conf of Eq. 3: mean over the batch of sum_k pi_k H(q_k), probabilities (clients, n,
-    classes).
-    """
+    """L_conf () of Eq. 3: mean of sum_k pi_k H(q_k), of probabilities (clients, n, classes)."""
     return (weights @ entropy(probabilities)).mean()
 
 
 def jensen_shannon(probabilities: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """JSD of Eq. 4 per sample, (n,): H(sum_k pi_k q_k) - sum_k pi_k H(q_k). L_unique of Eq. 5 is
-    minus its mean.
-    """
+    """JSD of Eq. 4, (n,): H(sum_k pi_k q_k) - sum_k pi_k H(q_k). Eq. 5 is minus its mean."""
     mixture = torch.einsum("k,knc->nc", weights, probabilities)
     return entropy(mixture) - weights @ entropy(probabilities)
 
@@ -147,9 +140,7 @@ def importance(labels: torch.Tensor, discriminators: torch.Tensor) -> torch.Tens
 
 
 def aggregate(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """A of Eq. 9: sum_k pi_k(x) * z_k, logits (clients, n, classes), weights that broadcast to
-    them; (n, classes).
-    """
+    """A of Eq. 9, (n, classes): sum_k pi_k(x) * z_k, of logits (clients, n, classes)."""
     return (weights * logits).sum(dim=0)
 
 
@@ -222,7 +213,5 @@ def released_diversity(probabilities: torch.Tensor) -> torch.Tensor:
 
 
 def class_balance(probabilities: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """The released code's term: sum_k pi_k sum_c p_k^c log2 p_k^c of the batch's mean prediction
-    p_k; in bits.
-    """
+    """The released code's term, in bits: sum_k pi_k sum_c p_k^c log2 p_k^c, p_k batch means."""
     return -(weights @ entropy(probabilities.mean(dim=1))) / math.log(2)

@@ -92,9 +92,7 @@ class Node:
         return ask(channel, client.index, images, lambda sent: client.run(on_client, sent), kinds)
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
-        """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this
-        batch.
-        """
+        """A step of D_k on images received and as many own; returns E[D_k(x')] of these."""
         own = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
         augmentation = self.federation.augmentation
         on_generated = self.judge(generated)
@@ -205,9 +203,7 @@ def make_nodes(settings: Settings, federation: Federation) -> list[Node]:
 
 
 def make_server(settings: Settings, federation: Federation) -> Server:
-    """G, S, and what the clients tell of their data: sizes, and label counts as `labels`; of those
-    that have samples.
-    """
+    """G, S, and of clients with samples their sizes and label counts (`labels`)."""
     student = federation.networks.initial()
     clients = [client for client in federation.clients if client.size]
     counts = federation.label_counts()[[client.index for client in clients]].float()

@@ -42,11 +42,9 @@ class Settings(Objective, Method):
     discriminator_width: Count = 128
     """Channels of the discriminators' first layer (released code)."""
     second_upsampling: str = "nearest"
-    """How the generator's second enlargement interpolates: nearest in MosaicKD, bilinear in the
-    released code."""
+    """How the generator enlarges the second time: nearest (MosaicKD), bilinear (released code)."""
     optimizer: str = "adam"
-    """The student's optimiser: adam (appendix), or sgd with momentum 0.9 and weight decay 3e-5
-    (released code)."""
+    """The student's: adam (appendix), or sgd, momentum 0.9, weight decay 3e-5 (released code)."""
     lr: Positive = 1e-3
     """The student's learning rate, with a cosine over all steps (appendix)."""
     final_lr: float = 0.0
@@ -56,8 +54,7 @@ class Settings(Objective, Method):
     generator_beta: Share = 0.5
     """First beta of Adam for G and D_k (released code)."""
     augment_own: bool = False
-    """Whether D_k sees its client's images augmented (released code), which G then learns to
-    imitate: black borders."""
+    """Whether D_k sees its images augmented (released code); G then makes black borders."""
     logarithmic: bool = True
     """Whether L_gan is the cross-entropy of a classical GAN, as the text and the code have it, or
     linear, as Eq. 2 is printed."""
