@@ -234,7 +234,6 @@ def test_a_student_with_dropout_repeats_itself(monkeypatch):
         ({"judges": "both"}, "unknown judges 'both'; known: all, own"),
         ({"weights": "eq9"}, "unknown weights 'eq9'; known: eq8, eq8-own, size, class-count, sum"),
         ({"judges": "own"}, "weights 'eq8' need every client's D_k on every image"),
-        ({"epochs": 0}, "epochs must be at least 1"),
         ({"gan_weights": "average"}, "unknown gan_weights 'average'; known: one, size"),
     ],
 )

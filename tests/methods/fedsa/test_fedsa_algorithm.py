@@ -259,7 +259,7 @@ def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student, monke
         return adapt(federation, target, *options)
 
     monkeypatch.setattr(fedsa, "adapt", watched)
-    result = quick(rounds=1, selected=2, weak_epochs=8, adaptation_epochs=8).fit(federation)
+    result = quick(selected=2, weak_epochs=8, adaptation_epochs=8).fit(federation)
     model = federation.networks.module(result)
     assert all(tensor.isfinite().all() for tensor in result.state.values())
     assert same_bits(split(model)[1], split(model, before[0])[1])
