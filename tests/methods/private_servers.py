@@ -23,11 +23,8 @@ STUDENTS = ["wrn-10-1", "resnet10-slim", "vgg11-slim", "mobilenetv2-slim"]
 def labelled(count, seed, side=8, device="cpu"):
     """`count` images of all classes in turn."""
     labels = torch.arange(count) % CLASSES
-    return LabelledSet(
-        bright_images(labels, seed, side).to(device),
-        labels.to(device),
-        f"{count} of {seed}, {side} pixels",
-    )
+    images = bright_images(labels, seed, side).to(device)
+    return LabelledSet(images, labels.to(device), f"{count} of {seed}, {side} pixels")
 
 
 def private_server(index, network="cnn-small", side=8, samples=12, device="cpu"):
@@ -36,18 +33,9 @@ def private_server(index, network="cnn-small", side=8, samples=12, device="cpu")
     """
     own = torch.arange(samples) % 2
     shard = Shard(bright_images((own + index) % CLASSES, index, side).to(device), own.to(device))
-    digest = f"private {index} {side} {samples}"
-    counts = (samples - samples // 2, samples // 2)
-    return Client(
-        index,
-        "teacher",
-        network,
-        shard,
-        counts,
-        digest,
-        Classification(2),
-        Normalisation((0.4,), (0.3,)),
-    )
+    facts = (shard, (samples - samples // 2, samples // 2), f"private {index} {side} {samples}")
+    own = (Classification(2), Normalisation((0.4,), (0.3,)))
+    return Client(index, "teacher", network, *facts, *own)
 
 
 def private_servers(clients=3, network="cnn-small", teachers="", side=8, device="cpu", **changes):
@@ -75,42 +63,24 @@ def private_servers(clients=3, network="cnn-small", teachers="", side=8, device=
     return make_federation(**{**settings, **changes})
 
 
+SHORT = {
+    **{"rounds": 2, "selection_gap": 1, "selected": 2, "weak_epochs": 3, "local_epochs": 1},
+    **{"local_batch_size": 4, "adaptation_epochs": 3},
+}
+
+
 def quick(method=FedSA, **changes):
     """A method of FedSA's kind with little to do, unless `changes` say otherwise."""
-    short = {
-        "rounds": 2,
-        "selection_gap": 1,
-        "selected": 2,
-        "weak_epochs": 3,
-        "local_epochs": 1,
-        "local_batch_size": 4,
-        "adaptation_epochs": 3,
-    }
-    return method(
-        **{
-            **{
-                name: value
-                for name, value in short.items()
-                if name in {f.name for f in fields(method)}
-            },
-            **changes,
-        }
-    )
+    names = {field.name for field in fields(method)}
+    short = {name: value for name, value in SHORT.items() if name in names}
+    return method(**{**short, **changes})
 
 
 def split(model, state=None):
     """The entries of a state that are the decoder's, and the others; buffers are where their
     parameters are.
     """
-    decoder, state = (
-        {module_of(name) for name in decoder_parameters(model)},
-        state or copied(model.state_dict()),
-    )
-    return [
-        {name: t for name, t in state.items() if (module_of(name) in decoder) is wanted}
-        for wanted in (True, False)
-    ]
-
-
-def module_of(name):
-    return name.rpartition(".")[0]
+    state = state or copied(model.state_dict())
+    modules = {name.rpartition(".")[0] for name in decoder_parameters(model)}
+    decoder = {name: t for name, t in state.items() if name.rpartition(".")[0] in modules}
+    return decoder, {name: t for name, t in state.items() if name not in decoder}

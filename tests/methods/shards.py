@@ -20,14 +20,8 @@ def client_with(index, labels, network="cnn-small"):
     """A client that holds one bright image for each of `labels`."""
     targets = torch.tensor(labels, dtype=torch.long)
     counts = tuple(torch.bincount(targets, minlength=CLASSES).tolist())
-    return Client(
-        index,
-        network,
-        network,
-        Shard(bright_images(targets, index), targets),
-        counts,
-        f"{network} {index} {labels}",
-    )
+    shard = Shard(bright_images(targets, index), targets)
+    return Client(index, network, network, shard, counts, f"{network} {index} {labels}")
 
 
 def uneven_clients(network="cnn-small"):
