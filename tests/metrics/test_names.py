@@ -59,6 +59,7 @@ def test_of_a_metric_that_a_plug_in_brings_only_the_name_is_known():
     [
         ("accuracy-at-10-mb", "Accuracy at 10 MB"),
         ("accuracy-at-30-s", "Accuracy at 30 s"),
+        ("accuracy-by-group", "Accuracy by group"),
         ("accuracy-at-epsilon-0.5", "Accuracy at epsilon 0.5"),
     ],
 )

@@ -79,6 +79,8 @@ def test_a_score_that_is_not_a_number_is_ranked_wrongly_and_a_class_without_any_
     targets = torch.tensor([[1, 1], [1, 1], [0, 0], [0, 0]], dtype=torch.uint8)
     # Of four pairs the two with the positive that has no score are wrong.
     assert measured(MeanAUC(), scores, targets) == {"mauc": 0.5, "mauc#defined": 1, "mauc#of": 2}
+    with pytest.raises(ValueError, match="no finding has images both with and without it"):
+        measured(MeanAUC(), scores, torch.ones_like(targets))
     with pytest.raises(ValueError, match="training diverged"):
         measured(MeanAUC(), scores * math.nan, targets)
 

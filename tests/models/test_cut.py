@@ -151,6 +151,7 @@ def test_a_larger_map_is_averaged():
     assert pooled(large, (2, 2)).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
     assert pooled(large, (4, 2)).shape == (1, 1, 4, 2)
     assert pooled(large, (4, 4)) is large
+    assert pooled(large, (3, 3)).shape == (1, 1, 3, 3)
 
 
 @pytest.mark.parametrize(

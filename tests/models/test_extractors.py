@@ -160,6 +160,13 @@ def test_loading_moves_no_random_stream():
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_an_unknown_extractor_is_refused_with_near_names():
+    with pytest.raises(
+        ValueError, match=r"unknown extractor 'inception'; did you mean inception-v3"
+    ):
+        load("inception", "cpu")
+
+
 def test_an_extractor_cannot_be_trained_by_accident(lite0):
     modules = [*lite0.body.modules(), *lite0.head.modules()]
     assert not any(m.training for m in modules)

@@ -62,6 +62,7 @@ def test_what_is_noisy_is_clipped_and_the_noise_does_not_depend_on_it():
     apart = noisy(gradients, 1.0) - noisy(torch.zeros(4, 6), 1.0)
     torch.testing.assert_close(apart, clip(gradients, 1.0), atol=1e-6, rtol=0)
     torch.testing.assert_close(noisy(gradients, 1.0, noise=0.0), clip(gradients, 1.0))
+    assert sanitise(gradients.to("meta"), 1.0, 1.5, 2.0, None).is_meta
 
 
 def test_the_same_generator_gives_the_same_noise():

@@ -14,10 +14,12 @@ from torch import nn
 from metrics.images import match, psnr
 from models.catalogue import build
 from privacy.attacks.gradients import (
+    Attack,
     cosine_distance,
     deep_leakage,
     invert_gradients,
     leaked_label,
+    reconstruct,
     squared_distance,
     total_variation,
 )
@@ -258,3 +260,25 @@ def test_labels_that_do_not_fit_are_refused(labels):
     _, _, sent = victim(network=relus)
     with pytest.raises(ValueError, match="expected labels of 1 images, from 0 to 9"):
         invert_gradients(sent, search(1), torch.tensor(labels, dtype=torch.long))
+
+
+# -- by name --
+
+
+@pytest.mark.parametrize("kind", ["dlg", "idlg", "inverting"])
+def test_an_attack_by_its_name_needs_the_images_alone(kind):
+    images, labels, sent = victim()
+    bounds = torch.zeros(1, 1, 1), torch.ones(1, 1, 1)
+    how = Attack(kind, iterations=3)
+    found = reconstruct(sent.model, images, labels, 10, how, bounds, torch.Generator())
+    assert found.images.shape == images.shape
+    assert kind == "dlg" or found.labels.argmax(dim=1).tolist() == labels.tolist()
+
+
+def test_attacks_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="unknown kind 'dgl'; known: dlg, idlg, inverting"):
+        Attack("dgl")
+    with pytest.raises(ValueError, match="at least 1"):
+        Attack(iterations=0)
+    with pytest.raises(ValueError, match="3 images are not whole messages of 2"):
+        Attack(threat=ThreatModel(batch_size=2)).messages(3)
