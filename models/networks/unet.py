@@ -20,7 +20,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from models.entry import NetworkEntry, Sides, monai_networks
+from models.entry import NetworkEntry, monai_networks
 
 LEVELS = 5
 LARGEST = 6.0
@@ -111,13 +111,14 @@ def activated_first(before: int, after: int) -> nn.Module:
     return nn.Sequential(nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.BatchNorm2d(after))
 
 
+def normalised(layer: nn.Module, channels: int) -> nn.Module:
+    """A layer without bias, InstanceNorm and LeakyReLU."""
+    return nn.Sequential(layer, nn.InstanceNorm2d(channels), nn.LeakyReLU(0.2))
+
+
 def instance_normalised(before: int, after: int) -> nn.Module:
-    """3 x 3 convolution without bias, InstanceNorm and LeakyReLU."""
-    return nn.Sequential(
-        nn.Conv2d(before, after, 3, padding=1, bias=False),
-        nn.InstanceNorm2d(after),
-        nn.LeakyReLU(0.2),
-    )
+    """3 x 3 convolution, normalised."""
+    return normalised(nn.Conv2d(before, after, 3, padding=1, bias=False), after)
 
 
 def enlarged(before: int, after: int) -> nn.Module:
@@ -126,12 +127,8 @@ def enlarged(before: int, after: int) -> nn.Module:
 
 
 def enlarged_normalised(before: int, after: int) -> nn.Module:
-    """The same without bias, InstanceNorm and LeakyReLU."""
-    return nn.Sequential(
-        nn.ConvTranspose2d(before, after, 2, stride=2, bias=False),
-        nn.InstanceNorm2d(after),
-        nn.LeakyReLU(0.2),
-    )
+    """The same, normalised."""
+    return normalised(nn.ConvTranspose2d(before, after, 2, stride=2, bias=False), after)
 
 
 def unet_bn(in_channels: int, outputs: int, width: int) -> UNet:
@@ -161,38 +158,31 @@ def _bn(width: int) -> NetworkEntry:
 
 def monai_unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: int) -> NetworkEntry:
     """MONAI's UNet: `channels` by level, sides halved between; PReLU and InstanceNorm."""
-
-    def build(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
-        model: nn.Module = monai_networks().UNet(
-            dims,
-            in_channels,
-            outputs,
-            channels,
-            strides=(2,) * (len(channels) - 1),
-            num_res_units=residual_units,
-        )
-        return model
-
-    shortest = 2 ** (len(channels) - 1)  # leaves one pixel, and InstanceNorm needs two
-    return NetworkEntry(build, "maps", dims, smallest=2 * shortest, multiple=shortest)
+    strides = (2,) * (len(channels) - 1)
+    shortest = 2 ** len(strides)  # leaves one pixel, and InstanceNorm needs two
+    return NetworkEntry(
+        lambda c, k, s: monai_networks().UNet(
+            dims, c, k, channels, strides, num_res_units=residual_units
+        ),
+        "maps",
+        dims,
+        smallest=2 * shortest,
+        multiple=shortest,
+    )
 
 
 def segresnet(dims: Literal[2, 3], filters: int, dropout: float | None = None) -> NetworkEntry:
     """MONAI's SegResNet, with `filters` channels after its first convolution."""
-
-    def build(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
-        model: nn.Module = monai_networks().SegResNet(
-            spatial_dims=dims,
-            init_filters=filters,
-            in_channels=in_channels,
-            out_channels=outputs,
-            blocks_down=(1, 2, 2, 4),
-            blocks_up=(1, 1, 1),
-            dropout_prob=dropout,
-        )
-        return model
-
-    return NetworkEntry(build, "maps", dims, smallest=8, multiple=8)
+    blocks = {"blocks_down": (1, 2, 2, 4), "blocks_up": (1, 1, 1)}
+    return NetworkEntry(
+        lambda c, k, s: monai_networks().SegResNet(
+            dims, filters, c, k, dropout_prob=dropout, **blocks
+        ),
+        "maps",
+        dims,
+        smallest=8,
+        multiple=8,
+    )
 
 
 NETWORKS = {
