@@ -59,9 +59,9 @@ def title(extractor: str, described: str) -> str:
 
 def inception_score(probabilities: Tensor) -> float:
     """The Inception Score, exp(mean over x of KL(p(y|x) || p(y))), of `probabilities` p(y|x) (n,
-    classes): how sure a classifier is of each image, and how varied it finds them all (Salimans et
-    al. 2016, "Improved Techniques for Training GANs", section 4, in one split). It grows with n.
-    Raises ValueError for empty input and rows that are not probabilities.
+    classes). It says how sure a classifier is of each image, and how varied it finds them all, and
+    grows with n. Salimans et al. 2016 ("Improved Techniques for Training GANs"), section 4, in one
+    split. Raises ValueError for empty input and rows that are not probabilities.
     """
     if probabilities.ndim != 2 or probabilities.numel() == 0:
         raise ValueError(

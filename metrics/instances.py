@@ -48,9 +48,9 @@ def ternary(labels: Tensor) -> Tensor:
 
 def instances_of(ternary_prediction: Labels, minimum: int = 20, radius: int = 2) -> Labels:
     """The objects (h, w), numbered from 1, in a map (h, w) of the likeliest classes of `ternary`,
-    as by the code of FedIOD's authors: of what is inside, pieces (of pixels that share a side) of
-    fewer than `minimum` pixels are removed; what is left and touches, corners included, is one
-    object; objects grow by a disk of that radius, later ones over earlier.
+    as by the code of FedIOD's authors. Of what is inside, pieces (of pixels that share a side) of
+    fewer than `minimum` pixels are removed. What is left and touches, corners included, is one
+    object. Objects grow by a disk of that radius, later ones over earlier.
     """
     from scipy import ndimage
     from skimage.morphology import disk

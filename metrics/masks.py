@@ -85,8 +85,8 @@ def spread(samples: Tensor, like: Tensor) -> Tensor:
 
 def counts(predicted: Tensor, truth: Tensor, labelled: Tensor | None = None) -> Tensor:
     """How many pixels are in neither mask, in the prediction alone, in the truth alone, in both:
-    int64 (n, 2, 2), as `confusions` of two classes, of boolean masks (n, *sides); with `labelled`,
-    of the pixels that are True there. Raises ValueError for other shapes and types.
+    int64 (n, 2, 2), as `confusions` of two classes. Masks are boolean (n, *sides); with `labelled`,
+    only pixels count that are True there. Raises ValueError for other shapes and types.
     """
     _check(predicted, truth)
     if labelled is None:
@@ -97,9 +97,9 @@ def counts(predicted: Tensor, truth: Tensor, labelled: Tensor | None = None) -> 
 
 
 def shares(counted: Tensor, reading: Reading = "paper") -> dict[str, Tensor]:
-    """Dice, sensitivity and specificity by name, float64 (n,) in [0, 1], of `counts` (n, 2, 2) of
-    truth y and prediction p: 2 |y and p| / (|y| + |p|), |y and p| / |y|, and |not y and not p| /
-    |not y| (FedIOD's appendix). Where the denominator is 0 it is NaN, which means leave out; by
+    """Dice, sensitivity and specificity by name, float64 (n,) in [0, 1], of `counts` (n, 2, 2)
+    (FedIOD's appendix). Of truth y and prediction p: 2 |y and p| / (|y| + |p|), |y and p| / |y|,
+    and |not y and not p| / |not y|. Where the denominator is 0 it is NaN, which means leave out; by
     `released`, whose denominators have 1e-8 more, it is 0.
     """
     neither, alone, missed, both = counted.cpu().double().flatten(1).T

@@ -1,8 +1,8 @@
 """The sparse vector technique on a network's update: some entries cross, clipped and noisy.
 
-Li et al., "Privacy-preserving federated brain tumour segmentation" (MLMI 2019), section 2.3, by
+Li et al., "Privacy-preserving federated brain tumour segmentation" (MLMI 2019), section 2.3. It is
 Algorithm 7 of Lyu, Su and Li, "Understanding the sparse vector technique for differential privacy"
-(VLDB 2017), with sensitivity D and c = m entries to upload: threshold + Lap(D/eps1), queries +
+(VLDB 2017), with sensitivity D and m entries to upload: threshold + Lap(D/eps1), queries +
 Lap(2 m D/eps2), answers + Lap(m D/eps3). An entry that fails is asked again, with new noise and the
 old threshold. Three generations of it (docs/privacy.md has their numbers):
 
@@ -102,10 +102,10 @@ def sanitise(
     update: Tensor, settings: SparseVector, *, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
     """What is uploaded of `update` (n,): which entries, bool (n,), and their noisy values (k,), in
-    order, of the update's dtype. k is m, where `generation` draws with replacement at most m, and
-    fewer where eps1 is infinite and few entries reach the threshold. `generator` is on the update's
-    device; on the meta device it is None and k is m. Raises ValueError for an update without
-    entries or of another shape.
+    order, of the update's dtype. k is m; fewer where `generation` draws with replacement, or where
+    eps1 is infinite and few entries reach the threshold. `generator` is on the update's device; on
+    the meta device it is None and k is m. Raises ValueError for an update without entries or of
+    another shape.
     """
     if update.ndim != 1 or not len(update):
         raise ValueError(f"an update has the shape (n,), n at least 1, not {tuple(update.shape)}")

@@ -70,8 +70,8 @@ def reconstructions(
     progress: Callable[[str, float], None] = lambda text, share: None,
 ) -> Stage:
     """The attack on every message of a client that holds uint8 `images` (n, c, h, w) of classes
-    `targets` (n,), as a stage: `images` (n, c, h, w) in [0, 1], `labels` (n,), and for each image
-    the `distances` (n,) and `starts` (n,) of its message, which consecutive images share.
+    `targets` (n,); consecutive images share a message. A stage: `images` (n, c, h, w) in [0, 1],
+    `labels` (n,), and by image the `distances` (n,) and `starts` (n,) of its message.
     """
     firsts = attacked.attack.messages(len(images))
 

@@ -109,7 +109,7 @@ def squared_distance(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tenso
 
 def leaked_label(message: Message) -> Tensor:
     """The label (1,) of the one image behind a message of a model that ends in a linear layer, by
-    the sign of its bias's gradient; without a bias, of its weights' sum per class, as in the
+    the sign of its bias's gradient. Without a bias it is by its weights' sum per class, as in the
     released code, where the layer's inputs are none negative. Raises ValueError for several images
     or local steps, another last layer, and where not one class alone has the sign.
     """
