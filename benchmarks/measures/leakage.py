@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
 
 ATTACKS = ("dlg", "idlg", "inverting")
-"""Rows' images that an attack makes (`reconstruction.KINDS`, which imports torch)."""
+"""Rows' images that an attack makes (`privacy.attacks.gradients.KINDS`, which imports torch)."""
 
 
 class Leakage(Measure):
