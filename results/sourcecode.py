@@ -141,10 +141,16 @@ def _files(*modules: str) -> list[tuple[str, Path]]:
 
 @functools.cache
 def source_digest(*modules: str) -> str:
-    """Digest of `modules`, of all repository code they import, and of the versions of the libraries
-    that this code imports. Raises ValueError for a module that is not ours.
+    """Digest of `modules`, of all repository code they import, of what they read from a text file
+    (`NAME.txt` beside `NAME.py`), and of the versions of the libraries that this code imports.
+    Raises ValueError for a module that is not ours.
     """
-    code = [(module, _parsed(path)[0]) for module, path in _files(*modules)]
+    code = [
+        (module, _parsed(file)[0])
+        for module, path in _files(*modules)
+        for file in (path, path.with_suffix(".txt"))
+        if file.exists()
+    ]
     return digest([code, source_libraries(*modules)])
 
 

@@ -64,11 +64,6 @@ def test_annotations_are_found_by_name_the_class_and_the_image_among_them():
     }
 
 
-def test_any_other_set_has_a_class_and_its_image():
-    assert annotated(Split(IMAGES, LABELS), "class") is LABELS
-    assert list(annotations_of(catalogue.source("digits"))) == ["class", "image"]
-
-
 def test_an_annotation_that_is_not_there_is_refused_naming_those_that_are():
     with pytest.raises(
         DataError, match="no annotation 'normal'; they have class, image, depth, segment"
@@ -93,10 +88,6 @@ def test_an_annotation_that_is_not_there_is_refused_naming_those_that_are():
 def test_an_annotation_of_other_type_or_size_is_refused(array):
     with pytest.raises(DataError, match="annotation 'depth': expected uint8"):
         Split(IMAGES, LABELS, {"depth": array})
-
-
-def test_a_set_as_it_states_is_loaded(rooms):
-    assert annotated(rooms(SOURCE)["test"], "segment") is SEGMENT
 
 
 def test_a_pixel_without_label_is_no_class_too_many():

@@ -46,17 +46,6 @@ def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
 # -- damage and identity --
 
 
-def test_loading_a_set_of_the_wrong_size_is_refused(tmp_path):
-    write_npz(tmp_path, "mnist", 28, train=3)
-    with pytest.raises(
-        DataError,
-        match=(
-            r"\(3, 1, 28, 28\), .* 'train', expected \(60000, 1, 28, 28\) .* not the official ones"
-        ),
-    ):
-        load("mnist", tmp_path)
-
-
 @pytest.mark.parametrize(("side", "label"), [(8, 0), (28, 10)])
 def test_a_set_of_the_right_size_with_other_images_or_labels_is_refused(tmp_path, side, label):
     images, labels = np.zeros((60_000, side, side), np.uint8), np.full(60_000, label)

@@ -110,12 +110,6 @@ def test_an_outline_that_encloses_nothing_is_left_out_and_told(xml, polygon):
         read_outlines(xml(polygon), (3, 3))
 
 
-def test_outlines_that_all_lie_elsewhere_are_refused(xml):
-    """As those of a whole slide, of which the image is a part."""
-    with pytest.raises(DataError, match="none of its 2 regions has a pixel of the image, of 9 x 9"):
-        read_outlines(xml(*[[(90, 90), (95, 90), (95, 95)]] * 2), (9, 9))
-
-
 def test_an_outline_that_crosses_itself_holds_both_its_parts(xml):
     # A bow tie: rows 10 to 30 of columns 10 to 30, as wide as the row is away from row 20.
     made = read_outlines(xml([(10, 10), (30, 30), (30, 10), (10, 30)]), (40, 40))

@@ -45,13 +45,6 @@ def test_the_content_that_is_known_is_real_in_whatever_file(tmp_path, known):
     assert resolve("mnist", home=other).origin == "unverified"
 
 
-def test_a_stand_in_of_another_content_is_unverified_and_still_a_stand_in(tmp_path):
-    write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    data = resolve("cifar100", home=tmp_path)
-    assert data.origin == "unverified"
-    assert data.label == "cifar100 stand-in: Caltech-101, 100 classes (unverified)"
-
-
 def test_require_real_refuses_what_is_not_verified(tmp_path):
     write_npz(tmp_path, "mnist", 28)
     with pytest.raises(

@@ -184,6 +184,13 @@ def test_another_version_of_a_library_that_the_code_imports_alters_the_digest(
     assert source_libraries("outer")[library] == "0.1"
 
 
+def test_the_text_file_of_a_module_counts(digest_of, tmp_path):
+    before = digest_of()
+    (tmp_path / "0" / "inner.txt").write_text("278 212")
+    _forget()
+    assert source_digest("outer") != before
+
+
 def test_an_unrelated_module_does_not_count(digest_of):
     assert digest_of(unrelated="a = 1\n") == digest_of(unrelated="a = 2\n")
 

@@ -146,15 +146,6 @@ def test_slices_with_enough_of_a_tumour_are_taken(tmp_path):
     assert np.array_equal(train.images[:, 0], train.images[:, 2])
 
 
-def test_slices_need_no_low_grade_and_no_other_modality(tmp_path):
-    folder = official(tmp_path)
-    for path in [*(folder / "LGG").rglob("*.nii.gz"), *(folder / "HGG").rglob("*_flair.nii.gz")]:
-        path.unlink()
-    assert len(SOURCES["brats2018-slices"].files(tmp_path)) == 6
-    with pytest.raises(DataError, match="lacks Brats18_2013_10_1_flair"):
-        SOURCES["brats2018"].files(tmp_path)
-
-
 # -- 2020 --
 
 

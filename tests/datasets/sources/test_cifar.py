@@ -177,12 +177,6 @@ def test_labels_that_are_no_whole_numbers_are_refused(tmp_path, labels):
         read_batch(tmp_path / "b", "labels")
 
 
-def test_labels_may_be_an_array(tmp_path):
-    content = {"labels": np.array([3, 4], ">i4"), "data": np.zeros((2, 3072), np.uint8)}
-    (tmp_path / "b").write_bytes(pickle.dumps(content, protocol=2))
-    assert read_batch(tmp_path / "b", "labels")[1].tolist() == [3, 4]
-
-
 @pytest.mark.parametrize(
     "content", [{}, {"labels": [1]}, [1, 2], {"data": np.zeros((1, 10), np.uint8), "labels": [1]}]
 )
@@ -281,18 +275,6 @@ def write_cinic(home):
         for label, name in enumerate(CLASSES):
             write_png(home / "CINIC-10" / split / name / "cifar10-train-1.png", (place, label, 200))
     return home / "CINIC-10"
-
-
-def test_a_folder_is_read_by_class_and_then_by_file_name(tmp_path):
-    for name in CLASSES:
-        (tmp_path / name).mkdir()
-    write_png(tmp_path / "truck" / "b.png", (1, 2, 3))
-    write_png(tmp_path / "truck" / "a.png", (4, 5, 6))
-    write_png(tmp_path / "cat" / "z.png", (7, 8, 9))
-    split = read_folder(tmp_path)
-    assert split.labels.tolist() == [3, 9, 9]
-    assert split.images[:, :, 0, 0].tolist() == [[7, 8, 9], [4, 5, 6], [1, 2, 3]]
-    assert split.images.shape == (3, 3, 32, 32)
 
 
 def test_the_three_official_splits_are_found_and_read(tmp_path):

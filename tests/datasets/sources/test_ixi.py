@@ -138,20 +138,6 @@ def test_a_quarter_of_the_hospital_s_subjects_is_tested(tmp_path):
 # -- what stands in --
 
 
-def test_the_whole_set_comes_before_the_hospital_and_that_before_heads(tmp_path):
-    assert catalogue.resolve("ixi-t1", home=tmp_path).used == "phantom-brains-i-t1"
-    (tmp_path / "hh").mkdir()
-    data = catalogue.resolve("ixi-t1", home=write_hh(tmp_path / "hh"))
-    assert (data.used, data.origin) == ("ixi-hh-t1", "surrogate")
-    assert "of 143 healthy subjects of one hospital" in data.note
-    data = catalogue.resolve("ixi-t1", home=official(tmp_path / "hh"))
-    assert (data.used, data.origin) == ("ixi-t1", "real")
-    assert catalogue.resolve("ixi-t2", home=tmp_path / "hh").used == "phantom-brains-i-t2"
-    for name in SOURCES:
-        data = catalogue.resolve(name, embedded=True, home=tmp_path / "hh")
-        assert data.used == f"phantom-brains-i-{name[-2:]}"
-
-
 # -- a damaged archive --
 
 

@@ -8,7 +8,7 @@ import pytest
 from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import lgg
-from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour, patients_to_test
+from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour
 from tests.datasets.promises import OF_FILES, promised
 
 SLICES, VOLUMES, PUBLIC, *OTHERS = lgg.SOURCES
@@ -67,13 +67,6 @@ def test_the_split_does_not_follow_the_order_of_the_file(tmp_path):
         for split, content in first.items():
             assert np.array_equal(content.images, other[split].images)
             assert np.array_equal(content.groups, other[split].groups)
-
-
-def test_a_quarter_of_each_site_s_patients_is_tested():
-    patients = np.array([f"{site}_{number}" for site in SITES[:2] for number in range(40)])
-    sites = np.array([name[:2] for name in patients])
-    chosen = patients_to_test(patients, sites)
-    assert Counter(name[:2] for name in chosen) == {"CS": 10, "DU": 10}
 
 
 # -- volumes --
@@ -237,29 +230,6 @@ def test_flair_in_the_place_of_t1_is_dropped_and_stays_as_flair(home):
 
 
 # -- what it stands in for --
-
-
-@pytest.mark.parametrize(
-    ("asked", "used"),
-    [
-        ("brats2020-t1", "lgg-mri-du-t1"),
-        ("brats2020-t2", "lgg-mri-du-flair"),
-        ("fastmri-t1", "lgg-mri-ht-t1"),
-        ("fastmri-t2", "lgg-mri-ht-flair"),
-        ("ixi-t1", "lgg-mri-cs-t1"),
-        ("ixi-t2", "lgg-mri-cs-flair"),
-        ("oasis3-t1", "lgg-mri-fg-t1"),
-        ("oasis3-t2", "lgg-mri-fg-flair"),
-    ],
-)
-def test_each_set_has_the_slices_of_an_institution_in_its_place(home, asked, used):
-    data = catalogue.resolve(asked, home=home)
-    assert (data.used, data.origin) == (used, "surrogate")
-    assert ("FLAIR in the place of T2" in data.note) == used.endswith("flair")
-    assert catalogue.source(used).embedded == catalogue.source(asked).embedded
-    assert catalogue.resolve(used, home=home).origin == "surrogate"
-    with pytest.raises(DataError, match="--require-real"):
-        catalogue.resolve(asked, require_real=True, home=home)
 
 
 test_what_every_reader_promises = promised(

@@ -257,14 +257,6 @@ def test_ap_films_are_the_second_site_and_all_others_the_first(tmp_path):
     }
 
 
-def test_a_table_without_views_has_one_site(sample):
-    table = sample / "nih_cxr" / "Data_Entry_2017.csv"
-    table.write_text(table.read_text().replace("View Position", "Position"))
-    assert catalogue.is_present("nih-cxr14-sample", sample)
-    assert SECOND.files(sample) == []
-    assert catalogue.resolve("chexpert", home=sample).used == "phantom-films-shifted"
-
-
 def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(tmp_path):
     write_table(tmp_path, many(), view=lambda film: "AP")
     write_films(tmp_path, many())

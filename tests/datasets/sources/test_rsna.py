@@ -1,7 +1,5 @@
 """RSNA Pneumonia: a small folder in the competition's layout."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -54,18 +52,6 @@ def test_each_film_is_read_once_in_the_order_of_the_table(tmp_path, folder):
     assert train.images.shape == (3, 1, FULL, FULL)
     assert train.images[:, 0, 9, 9].tolist() == [41, 40, 42]  # of one tone, and so not equalised
     assert len(set(train.groups.tolist())) == 3
-
-
-def test_the_set_is_used_when_it_is_there_and_says_where_its_films_are_from(tmp_path, monkeypatch):
-    assert catalogue.resolve("rsna-pneumonia", home=tmp_path).used == "phantom-films-public"
-    write(tmp_path)
-    data = catalogue.resolve("rsna-pneumonia", home=tmp_path)
-    assert (data.used, data.origin) == ("rsna-pneumonia", "real")
-    assert "taken from NIH ChestX-ray14" in data.note
-    with pytest.raises(DataError, match=r"not the official ones\. Accept the competition's rules"):
-        catalogue.load("rsna-pneumonia", tmp_path)
-    monkeypatch.setattr(catalogue, "source", lambda name: replace(SOURCE, sizes={"train": 3}))
-    assert len(catalogue.load("rsna-pneumonia", tmp_path)["train"]) == 3
 
 
 @pytest.mark.parametrize("rows", [["a2,,,,,2"], ["a2,,,,,1", "a2,,,,,0"]])

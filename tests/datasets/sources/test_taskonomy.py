@@ -200,13 +200,4 @@ def test_the_class_is_the_likeliest_of_a_thousand(tmp_path):
         read_class(tmp_path / "a.npy")
 
 
-def test_segments_of_parts_of_a_class_or_of_a_jpeg_are_refused(tmp_path):
-    Image.fromarray(np.full((SIZE, SIZE), 1.5, np.float32)).save(tmp_path / "a.tif")
-    with pytest.raises(DataError, match=r"a\.tif has values that are not whole numbers"):
-        read_segments(tmp_path / "a.tif")
-    Image.fromarray(full(1)).save(tmp_path / "b.png", format="JPEG")
-    with pytest.raises(ValueError, match="none of PNG, TIFF, BMP"):
-        read_segments(tmp_path / "b.png")
-
-
 test_what_every_reader_promises = promised(OF_FILES, [(SOURCE, write_official)])
