@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datasets.checks import check_groups
+from datasets.catalogue import check_groups
 from datasets.mri import SIDE, as_bytes, fitted, read_volume, splits_of
 from datasets.source import DataError
 

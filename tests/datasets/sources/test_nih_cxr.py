@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from datasets import catalogue
-from datasets.checks import check_annotations
+from datasets.catalogue import check_annotations
 from datasets.films import FULL
 from datasets.source import DataError
 from datasets.sources import nih_cxr

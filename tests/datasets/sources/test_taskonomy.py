@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets.checks import check_annotations
+from datasets.catalogue import check_annotations
 from datasets.source import DataError
 from datasets.sources import taskonomy
 from datasets.sources.taskonomy import (

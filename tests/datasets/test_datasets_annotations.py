@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datasets import catalogue
-from datasets.checks import check_annotations
+from datasets.catalogue import check_annotations
 from datasets.source import (
     FINDINGS,
     INSTANCES,
