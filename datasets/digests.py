@@ -16,13 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.source import DataSource, Split
-from results.files import (
-    ResultsError,
-    cache_home,
-    digest,
-    read_sealed_json,
-    write_sealed_json,
-)
+from results.files import ResultsError, cache_home, digest, read_sealed_json, write_sealed_json
 from results.sourcecode import source_digest
 
 VERIFIED = Path(__file__).with_name("verified.csv")

@@ -146,11 +146,7 @@ def read_film(path: Path, most: int = 0) -> np.ndarray:
     return film
 
 
-def read_films(
-    paths: Sequence[Path],
-    side: int,
-    most: int = 0,
-) -> np.ndarray:
+def read_films(paths: Sequence[Path], side: int, most: int = 0) -> np.ndarray:
     """Films read and preprocessed, uint8 (n, 1, side, side)."""
     images = np.empty(
         (len(paths), 1, side, side), np.uint8

@@ -288,9 +288,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _numbers(
-    flags: tuple[int, bytes],
-    sides: tuple[int, bytes],
-    values: list[tuple[int, bytes]],
+    flags: tuple[int, bytes], sides: tuple[int, bytes], values: list[tuple[int, bytes]]
 ) -> np.ndarray:
     """The values, whose first side varies fastest. Raises ValueError unless they fit."""
     word = int.from_bytes(flags[1][:4], "little")

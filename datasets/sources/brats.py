@@ -206,10 +206,7 @@ def _read(
     with ThreadPoolExecutor(4) as pool:  # each holds a volume of whole numbers
         list(pool.map(read, range(len(cases))))
     return Split(
-        images,
-        np.array(labels, np.int64),
-        {"tumour": parts},
-        groups=np.array(groups, np.int64),
+        images, np.array(labels, np.int64), {"tumour": parts}, groups=np.array(groups, np.int64)
     )
 
 

@@ -31,15 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.folders import all_of, hashed, in_part, inside, listed
-from datasets.nuclei import (
-    NUCLEI,
-    TCGA_MEAN,
-    TCGA_STD,
-    indexed,
-    pairs_of,
-    read_all,
-    read_index,
-)
+from datasets.nuclei import NUCLEI, TCGA_MEAN, TCGA_STD, indexed, pairs_of, read_all, read_index
 from datasets.source import DataError, DataSource, Split, said
 
 SIDES = (600, 600)

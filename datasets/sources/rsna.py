@@ -24,15 +24,7 @@ from datasets import films
 from datasets.films import FULL
 from datasets.folders import all_of, inside, one_file, read_table, reading
 from datasets.npz import described, read_arrays
-from datasets.source import (
-    FINDINGS,
-    Annotation,
-    DataError,
-    DataSource,
-    Split,
-    said,
-    whole_numbers,
-)
+from datasets.source import FINDINGS, Annotation, DataError, DataSource, Split, said, whole_numbers
 
 FOLDERS = ("rsna_pneumonia", "rsna-pneumonia-detection-challenge")
 TABLE, IMAGES = "stage_2_train_labels.csv", "stage_2_train_images"

@@ -29,10 +29,7 @@ def packed_tar(**files):
 def test_a_gzip_leaves_its_file_and_an_archive_what_is_asked_for(tmp_path, monkeypatch):
     one, tar = gzip.compress(b"one"), packed_tar(a=b"A", b=b"B", c=b"C")
     serve(monkeypatch, {"/one.gz": one, "/all.tar.gz": tar})
-    wanted = [
-        download("one.gz", one),
-        download("all.tar.gz", tar, "folder/a", "folder/c"),
-    ]
+    wanted = [download("one.gz", one), download("all.tar.gz", tar, "folder/a", "folder/c")]
     fetch_all(wanted, tmp_path / "new" / "home")
     found = {p.relative_to(tmp_path / "new" / "home"): p for p in (tmp_path / "new").rglob("*")}
     assert {str(name): path.read_bytes() for name, path in found.items() if path.is_file()} == {

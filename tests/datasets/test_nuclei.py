@@ -101,8 +101,7 @@ def test_what_lies_outside_of_the_image_or_between_centres_is_left_out(xml):
 
 
 @pytest.mark.parametrize(
-    "polygon",
-    [[], [(1, 1)], [(1, 1), (4, 4)], [(1, 1), (2, 2), (3, 3)], [(1, 1), (4, 1), (1, 1)]],
+    "polygon", [[], [(1, 1)], [(1, 1), (4, 4)], [(1, 1), (2, 2), (3, 3)], [(1, 1), (4, 1), (1, 1)]]
 )
 def test_an_outline_that_encloses_nothing_is_left_out_and_told(xml, polygon):
     square = [(-0.5, -0.5), (1.5, -0.5), (1.5, 1.5), (-0.5, 1.5)]

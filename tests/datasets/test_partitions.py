@@ -145,11 +145,7 @@ def test_label_counts_count_each_class_on_each_client():
     labels = np.array([0, 0, 1, 2])
     assert label_counts(
         labels, [np.array([0, 1, 1]), np.array([], int), np.array([3])], 4
-    ).tolist() == [
-        [3, 0, 0, 0],
-        [0, 0, 0, 0],
-        [0, 0, 1, 0],
-    ]
+    ).tolist() == [[3, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0]]
 
 
 def test_a_sample_counts_as_one_of_its_positives_each_equally_likely():

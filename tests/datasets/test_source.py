@@ -73,8 +73,7 @@ def test_a_truncated_npz_is_refused_with_advice(tmp_path):
     for length in range(0, len(raw), 97):
         (tmp_path / "a.npz").write_bytes(raw[:length])
         with pytest.raises(
-            DataError,
-            match=r"damaged or truncated .* Delete it and get it again\.",
+            DataError, match=r"damaged or truncated .* Delete it and get it again\."
         ):
             check_npz(tmp_path / "a.npz", KERAS)
 

@@ -7,14 +7,7 @@ from PIL import Image
 from datasets.catalogue import check_annotations
 from datasets.source import DataError
 from datasets.sources import taskonomy
-from datasets.sources.taskonomy import (
-    ANNOTATIONS,
-    SIZE,
-    read_class,
-    read_map,
-    read_segments,
-    views,
-)
+from datasets.sources.taskonomy import ANNOTATIONS, SIZE, read_class, read_map, read_segments, views
 from tests.datasets.promises import OF_FILES, promised
 
 SOURCE = taskonomy.SOURCES[0]
