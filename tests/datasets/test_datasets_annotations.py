@@ -139,13 +139,6 @@ FILMS = replace(
 )
 
 
-def test_findings_are_loaded_beside_groups(rooms):
-    train = rooms(FILMS)["train"]
-    assert annotated(train, "findings") is FOUND
-    assert train.groups.tolist() == [7, 8]
-    assert annotations_of(FILMS)["findings"].names == ("mass", "nodule", "edema")
-
-
 @pytest.mark.parametrize("names", [(), ("mass", "nodule"), ("mass", "nodule", "mass")])
 def test_findings_need_a_name_each(names):
     with pytest.raises(ValueError, match="3 findings need as many different names"):

@@ -83,13 +83,6 @@ def test_the_set_itself_comes_before_a_surrogate_and_that_before_a_synthetic_one
     assert resolve(asked, embedded=True, home=tmp_path).used == source(asked).embedded
 
 
-def test_a_stand_in_is_labelled_as_one(tmp_path):
-    label = "mnist stand-in: scikit-learn digits (surrogate)"
-    assert resolve("mnist", home=tmp_path).label == label
-    write_npz(tmp_path, "mnist", 28)
-    assert resolve("mnist", home=tmp_path).label == "MNIST (real)"
-
-
 def test_fewer_pixels_of_the_same_images_are_the_set_itself_where_no_more_are_asked_for(tmp_path):
     write_npz(tmp_path, "caltech100_32", 32, channels=3)
     write_npz(tmp_path, "cifar100_16", 16, channels=3)

@@ -71,18 +71,3 @@ def test_a_set_of_samples_in_another_dtype_than_it_states_is_refused(tmp_path):
     )
     with pytest.raises(DataError, match=r"MNIST: samples are float32 in .*, expected uint8\."):
         load("mnist", tmp_path)
-
-
-def test_a_set_of_the_official_size_loads(tmp_path):
-    images = np.zeros((60_000, 28, 28), np.uint8)
-    np.savez_compressed(
-        tmp_path / "mnist.npz",
-        x_train=images,
-        y_train=np.zeros(60_000, np.uint8),
-        x_test=images[:10_000],
-        y_test=np.ones(10_000),
-    )
-    assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {
-        "train": 60_000,
-        "test": 10_000,
-    }

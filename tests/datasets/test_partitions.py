@@ -78,10 +78,6 @@ def test_cifar_niid1_clients_hold_2500_samples_of_each_of_two_classes():
     assert shard_counts("niid1", 9, 10_000, 5000) == [0, 0, 0, 0, 0, 0, 0, 0, 2500, 2500]
 
 
-def test_mnist_niid2_clients_hold_1000_samples_of_each_of_six_classes():
-    assert shard_counts("niid2", 3, 12_000, 6000) == [1000] * 5 + [0, 0, 0, 1000, 0]
-
-
 def test_a_class_missing_from_the_pool_is_refused_by_name():
     with pytest.raises(PartitionError, match="no sample of class 3"):
         draw_by_class(np.array([0, 1, 2] * 10), class_set_probabilities("iid", 5)[0], 20, rng())
@@ -93,12 +89,6 @@ def test_a_class_of_which_nothing_is_asked_may_be_missing():
 
 
 # -- the public set --
-
-
-def test_80_percent_of_mnist_are_48000_public_and_12000_pool_samples():
-    public, pool = split_public(60_000, 0.8, rng())
-    assert (len(public), len(pool)) == (48_000, 12_000)
-    assert_a_partition([public, pool], 60_000)
 
 
 @given(st.integers(2, 500), st.floats(0.01, 0.99), st.integers(0, 99))

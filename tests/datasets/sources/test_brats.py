@@ -215,7 +215,7 @@ def test_the_middle_slices_of_every_case_are_read_and_nothing_else_is_needed(tmp
     }
     # Voxels 30 and 60 of a ramp, 75 and 151; the brightest that is shown has 224.
     assert splits["train"].images[:2, 0, 125, 125].tolist() == [85, 172]
-    with pytest.raises(DataError, match=r"Training_001 lacks BraTS20_Training_001_t1\.nii\.gz; 5"):
+    with pytest.raises(DataError, match=r"Training_001 lacks BraTS20_Training_001_t1\.nii\.gz; 3"):
         SOURCES["brats2020-t1"].files(tmp_path)
 
 

@@ -18,7 +18,6 @@ from datasets.sources.cifar import (
     SPLITS,
     halved,
     images_of,
-    luminance,
     read_batch,
     read_split,
 )
@@ -199,12 +198,6 @@ def test_cifar100_with_fewer_pixels_is_one_file_of_images_and_labels(tmp_path):
 
 
 # -- in grey --
-
-
-def test_a_half_is_rounded_up():
-    images = np.zeros((1, 3, 1, 1), np.uint8)
-    images[0, 2] = 250  # 0.114 * 250 = 28.5
-    assert luminance(images).item() == 29
 
 
 def test_two_by_two_pixels_become_their_mean():
