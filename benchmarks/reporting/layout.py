@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables.derived import with_derived
-from benchmarks.tables.spec import Row, Table
+from benchmarks.tables.spec import Row
 from datasets import catalogue
 from reports.kinds.kind import find_kind
 from reports.tables.budget import unequal_rows
@@ -25,62 +25,49 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     """How the table is drawn: rows and columns of which there is a record, in print order, and the
     labels that say what it was made from.
     """
-    seeds = sorted({r.seed for r in records})
-    profile = run.selection.profile
-    rows = {record.row for record in records}
+    seeds = {r.seed for r in records}
+    selection, profile = run.selection, run.selection.profile
+    there = {record.row for record in records}
     derived = [rule.column for rule in run.table.derived]
-    columns = {record.column for record in with_derived(records, run.table.derived)}
-    titles = {row.key: row for row in run.rows}
+    measured = {record.column for record in with_derived(records, run.table.derived)}
+    columns = (format_column(dict(keys)) for keys in (*run.table.columns, *derived))
+    rows = {row.key: row for row in run.rows if row.key in there}
+    kind = find_kind(run.table.measure)
+    public = _data_labels([r.public for r in records])
+    private = _data_labels([r.private for r in records])
+    moved = f" of {', '.join(run.table.seed_axes)}" if run.table.seed_axes else ""
     layout = Layout(
         key=run.name,
         title=run.table.title,
         caption=run.table.caption,
-        rows={
-            key: _marked(titles[key], run.selection.protocol, records)
-            for key in titles
-            if key in rows
-        },
-        oracles=frozenset(key for key in titles if titles[key].upper_bound),
+        rows={key: _marked(row, selection.protocol, records) for key, row in rows.items()},
+        oracles=frozenset(row.key for row in run.rows if row.upper_bound),
         own=run.table.rows[-1].key if run.table.own is None else run.table.own,
         x_axis=run.table.x_axis,
-        columns=tuple(
-            column
-            for column in (format_column(dict(keys)) for keys in (*run.table.columns, *derived))
-            if column in columns
-        ),
+        columns=tuple(column for column in columns if column in measured),
         labels=(
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
-            f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + _moved(run.table),
-            f"protocol {run.selection.protocol}",
-            *(f"set {name} = {value}" for name, value in run.selection.overrides),
+            f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + moved,
+            f"protocol {selection.protocol}",
+            *(f"set {name} = {value}" for name, value in selection.overrides),
             *_scaled(run, records),
-            *([run.selection.execution.label] if run.selection.execution.label else []),
+            *([selection.execution.label] if selection.execution.label else []),
             *_networks_of(records),
             *_privacy_of(records),
             *_data_labels([d for r in records for d in (r.data, *r.others)]),
-            *(
-                f"public data of methods that use any: {label}"
-                for label in _data_labels([r.public for r in records])
-            ),
-            *(
-                f"clients' private data: {label}"
-                for label in _data_labels([r.private for r in records])
-            ),
-            *(
-                dict.fromkeys(r.statistic for r in records if r.statistic)
-                if find_kind(run.table.measure).statistic
-                else ()
-            ),
+            *(f"public data of methods that use any: {label}" for label in public),
+            *(f"clients' private data: {label}" for label in private),
+            *(dict.fromkeys(r.statistic for r in records if r.statistic) if kind.statistic else ()),
         ),
         notes=(*_broken_of(run, records), *_families_of(run, records), *_notes_of(records)),
         unit=run.table.unit,
-        methods={key: titles[key].method for key in titles if key in rows},
+        methods={key: row.method for key, row in rows.items()},
         chance={
             record.column: 1 / catalogue.source(record.data["used"]).classes
             for record in records
             if record.data
         },
-        unlike=find_kind(run.table.measure).unlike(records),
+        unlike=kind.unlike(records),
     )
     return replace(layout, unequal=unequal_rows(layout, records))
 
@@ -95,21 +82,14 @@ def _data_labels(resolved: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _marked(row: Row, protocol: str, records: Sequence[Record]) -> str:
-    """A row's title and its marks, which that of an earlier command's row has already."""
-    broken = any(r.contract for r in records if r.row == row.key)
-    marks = _other_protocols(row.key, protocol, records) + (f" {BROKEN}" if broken else "")
+    """A row's title, with another protocol than the table's that it was run under, and marked where
+    it breaks the contract. An earlier command may have marked it already.
+    """
+    own = [record for record in records if record.row == row.key]
+    others = sorted({record.protocol for record in own} - {protocol})
+    marks = f" [{', '.join(others)}]" if others else ""
+    marks += f" {BROKEN}" if any(record.contract for record in own) else ""
     return row.title.removesuffix(marks) + marks
-
-
-def _other_protocols(row: str, protocol: str, records: Sequence[Record]) -> str:
-    """` [released]` for a row that was run under another protocol than the table's."""
-    others = sorted({r.protocol for r in records if r.row == row} - {protocol})
-    return f" [{', '.join(others)}]" if others else ""
-
-
-def _moved(table: Table) -> str:
-    """Which randomness a table's seeds move, where it is not the paper's."""
-    return f" of {', '.join(table.seed_axes)}" if table.seed_axes else ""
 
 
 def _privacy_of(records: Sequence[Record]) -> list[str]:

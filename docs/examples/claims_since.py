@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from reports.pages.claim_counts import (
+from reports.pages.measured import (
     FAILS,
     HOLDS,
     IN_PART,

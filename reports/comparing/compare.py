@@ -15,8 +15,18 @@ from metrics.names import TEXTS
 from reports.comparing.comparable import check_comparable, covers
 from reports.comparing.costs import costs_of, settings_of
 from reports.comparing.noise import records_of, run_noise, same_machine
-from reports.comparing.rule import ANOTHER_MACHINE, MOVED, UNDECIDED, Difference, Rule
-from reports.comparing.significance import explained, holm, loss_of, measurements, p_value
+from reports.comparing.rule import (
+    ANOTHER_MACHINE,
+    MOVED,
+    UNDECIDED,
+    Difference,
+    Rule,
+    explained,
+    holm,
+    loss_of,
+    measurements,
+    p_value,
+)
 from reports.tables.resultset import Key, ResultSet
 from reports.tables.table import share_of
 from reports.tables.units import scale_of

@@ -17,8 +17,7 @@ import pandas as pd
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from reports.pages.claim_counts import KINDS, standing, verdict_kind
-from reports.pages.measured import coverage, printed_numbers
+from reports.pages.measured import KINDS, coverage, printed_numbers, standing, verdict_kind
 from reports.pages.result_files import Result
 from reports.pages.sheet import changed
 from reports.tables.budget import HEADINGS, budget_rows, range_text

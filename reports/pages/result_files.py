@@ -9,15 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from metrics.names import facts
 from reports.pages.sheet import Sheet
 from reports.tables.resultset import check_agree, read_table
-from reports.tables.table import Layout, ShownTable, is_number
-from reports.tables.units import unit_of
-from results import published
+from reports.tables.table import ShownTable
 from results.files import COMMITTED, ResultsError
 from results.frame import read_records
-from results.record import OK, Record
+from results.record import Record
 from results.store import read_sealed_csv
 
 PROFILES = ("paper", "gpu", "cpu", "smoke")
@@ -69,12 +66,8 @@ class Result:
 
     @cached_property
     def sheet(self) -> Sheet:
-        """As `reproduce` left it; for a CSV that lies alone, rows and columns in its order."""
-        return (
-            Sheet.read(self.file("layout.json"))
-            if self.file("layout.json").exists()
-            else plain_sheet(self)
-        )
+        """As `reproduce` left it."""
+        return Sheet.read(self.file("layout.json"))
 
     @cached_property
     def claims(self) -> list[dict[str, str]]:
@@ -109,8 +102,7 @@ def find_results(folder: Path) -> list[Result]:
         Result(profile, path.parent.name, path.stem, path.with_suffix(""))
         for profile in PROFILES
         for path in sorted((folder / profile).glob("*/*.csv"))
-        if not path.name.endswith(".claims.csv")
-        and (path.parent.name in published.papers() or path.with_suffix(".layout.json").exists())
+        if path.with_suffix(".layout.json").exists()
     ]
     if not results:
         raise ResultsError(
@@ -119,26 +111,3 @@ def find_results(folder: Path) -> list[Result]:
             f" `python -m reports build {COMMITTED}`"
         )
     return results
-
-
-def plain_sheet(result: Result) -> Sheet:
-    """A sheet from nothing but the CSV: slugs for titles."""
-    lines = result.lines
-    numbers = lines[(lines["status"] == OK) & lines["value"].map(is_number)]
-    shares = [metric for metric in numbers["metric"].unique() if facts(metric).share]
-    values = numbers.loc[numbers["metric"].isin(shares), "value"].astype(float)
-    paper, table = result.paper, result.name.split(".")[0]
-    origins = (lines["data"] + " (" + lines["origin"] + ")").unique()
-    layout = Layout(
-        key=f"{paper}/{result.name}",
-        title=result.name,
-        caption="Drawn from its CSV alone",
-        own="",
-        x_axis="",
-        rows={row: row for row in lines["row"].unique()},
-        oracles=frozenset(),
-        columns=tuple(lines["column"].unique()),
-        labels=(f"profile {result.profile}", *origins),
-        unit=unit_of(paper, table, shares[0], values) if shares else "",
-    )
-    return Sheet(layout, paper, "", "final")

@@ -7,7 +7,6 @@ from benchmarks.reporting.method_cards import (
     cards_page,
     measured,
     needs_validation,
-    places,
     summary,
 )
 from benchmarks.tables import registry
@@ -15,7 +14,7 @@ from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
 from reports.pages.build import league_of
-from reports.tables.standings import Condition, standings_of
+from reports.tables.standings import standings_of
 from results.sourcecode import ROOT
 from tests.reports.tables.test_standings import LINES, line, scored
 
@@ -60,68 +59,6 @@ def test_a_rank_that_is_the_same_everywhere_is_told_once():
     better = [line("public", "in", "accuracy", 90), line("public", "out", "accuracy", 80.5)]
     assert "mean rank 1.00, 1 of 2; 1 of 2 in every" in card_of("public", LINES[:2] + better)[0]
     assert "mean rank 2.00, 2 of 2; 2 of 2 in every" in card_of("plain", LINES[:2] + better)[0]
-
-
-def test_conditions_are_gathered_by_table_and_column():
-    def condition(table, column, public):
-        return Condition("cpu", table, column, public)
-
-    at = [condition("league/mnist", "distribution=iid", public) for public in ("in", "out")]
-    at += [condition("league/mnist", "distribution=niid1", "out"), condition("a/b", "c=d", "none")]
-    assert places(at) == (
-        "MNIST `distribution=iid public=in|out`, `distribution=niid1 public=out`"
-        " and a/b `c=d public=none`"
-    )
-
-
-def test_fronts_are_named_on_which_a_row_is():
-    sent = [
-        line(row, public, f"megabytes-{way}", megabytes)
-        for row, public, megabytes in (
-            ("plain", "none", 2),
-            ("public", "in", 1),
-            ("public", "out", 1),
-        )
-        for way in ("up", "down")
-    ]
-    # Both have 80 on the mean, and public sends less.
-    assert card_of("public", LINES + sent)[0].endswith("front of accuracy against megabytes.")
-    assert "front" not in card_of("plain", LINES + sent)[0]
-
-
-def test_what_a_row_needs_is_said_by_its_properties():
-    def held(name, value):
-        column = f"distribution=iid public=in property={name}"
-        return line("public", "in", "property", value, column=column)
-
-    lines = card_of("public", [*LINES, held("asynchronous", "no"), held("distillation", "yes")])
-    assert lines[2:6] == [
-        "| what it needs and exchanges | |",
-        "|---|---|",
-        "| the fit looks at the public images | yes |",
-        "| nothing comes down to a client, and none sends the same kind of thing in two rounds"
-        " | no |",
-    ]
-
-
-def test_numbers_are_the_range_over_a_tables_conditions():
-    more = [
-        line("public", "in", "megabytes-up", 12.345),
-        line("public", "out", "megabytes-up", 1_234.5),
-        line("public", "in", "accuracy-at-epsilon-4", 55),
-        line("public", "in", "accuracy-at-10-mb", 33),
-        line("plain", "none", "megabytes-down", 2),
-        line("public", "in", "a-metric-of-its-own", 0.5),
-    ]
-    assert card_of("public", [*LINES, *more])[2:] == [
-        "| | league/toy |",
-        "|---|---|",
-        "| conditions | 2 |",
-        "| Accuracy (%) | 70.0 to 90.0 |",
-        "| Sent up (MB) | 12.3 to 1,234 |",
-        "| a-metric-of-its-own | 0.5 |",
-        "| Accuracy at epsilon 4 (%) | 55.0 |",
-    ]
 
 
 def test_the_page_in_docs_is_the_one_that_the_command_writes():

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 import pytest
 from rich.console import Console
+from tests.cell_records import record_of
 
 from benchmarks.reporting import writing
 from benchmarks.reporting.cards import reduced, table_settings
@@ -25,7 +26,7 @@ from reports.drawing import plots
 from results.files import cache_home, write_atomic
 from results.record import Measurement
 from results.store import CellCache, TableFiles, summarise
-from tests.benchmarks.reporting.scores import SCORES, record, scored
+from tests.benchmarks.reporting.scores import record, scored
 
 
 @pytest.fixture
@@ -142,20 +143,6 @@ def test_a_table_says_how_runs_became_its_numbers(printed):
     assert "FedKD, FedIOD: after the last of 3\n" in shown
     assert "FedIOD [released]: best of 3\n" in shown
     assert "each number: after the last of 3\n" in printed(only={**only, "row": "fedkd,fediod"})
-
-
-@pytest.mark.parametrize("measure", ["final", "curve"])
-def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
-    run.table = replace(run.table, measure=measure)
-    epochs = ("epoch=1", "epoch=2") if measure == "curve" else ("",)
-    records = [
-        record(
-            row.key, tuple(Measurement(metric, 2.0, epoch) for epoch in epochs for metric in SCORES)
-        )
-        for row in run.table.rows
-    ]
-    draw(run, made_table(run, layout_of(run, records), summarise(records), records))
-    assert run.files.path("png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, monkeypatch):

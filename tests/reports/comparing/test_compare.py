@@ -159,19 +159,6 @@ def test_the_level_holds_for_all_cells_together(tmp_path):
     assert differences(base, new, alpha=0.1)[0].verdict == "worse"
 
 
-def test_other_seeds_and_another_statistic_are_named(tmp_path):
-    base = result_set(
-        tmp_path, "a", line(statistic="best"), line(row="b", std="0.1", n="2", seeds="0 1")
-    )
-    new = result_set(
-        tmp_path, "b", line(statistic="median"), line(row="b", std="0.1", n="3", seeds="2 3 4")
-    )
-    first, second, _ = differences(base, new)
-    assert first.why.endswith("statistic best -> median")
-    assert second.why.endswith("seeds 0 1 -> 2 3 4")
-    assert (second.base, second.verdict) == ("0.9000 ± 0.1000", "same")
-
-
 def test_means_over_different_shares_of_their_values_are_no_gain(tmp_path):
     base = result_set(tmp_path, "a", line(defined="610", of="610"))
     fewer = result_set(tmp_path, "b", line(value="0.95", defined="112", of="610"))
@@ -194,14 +181,6 @@ def test_changed_bytes_do_not_hide_a_loss(tmp_path):
         differences(base, new)[0].why
         == "bytes up 10 -> 11 (+10.0 %), ε none -> 2.0, loss +0.4000, one seed, tolerance 0.02"
     )
-
-
-def test_a_cell_that_is_the_same_to_the_last_digit_takes_no_part_in_the_correction(tmp_path):
-    spread = {"n": "3", "seeds": "0 1 2", "std": "0.01"}
-    rows = [line(row=f"r{i}", **spread) for i in range(100)]
-    base = result_set(tmp_path, "a", line(**spread), *rows)
-    new = result_set(tmp_path, "b", line(**{**spread, "value": "0.87"}), *rows)
-    assert differences(base, new)[0].verdict == "worse"
 
 
 @pytest.mark.parametrize(

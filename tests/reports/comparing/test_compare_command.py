@@ -97,15 +97,6 @@ def test_what_moved_within_spread_is_counted_and_listed_apart_in_every_output(ba
     assert suite.get("failures") == "0"
 
 
-def test_a_corrupted_csv_is_refused_and_named(base, tmp_path):
-    new = write(tmp_path, "new", lines())
-    table = new / "smoke" / "paper" / "table1.csv"
-    table.write_bytes(table.read_bytes()[:-30])
-    done = report(base, new)
-    assert done.exit_code == 2
-    assert f"{table} line 4: " in done.stderr
-
-
 def test_committed_results_are_readable():
     table = ROOT / "results" / "cpu" / "dlad" / "table2.csv"
     assert report(table, table).stdout.startswith(
@@ -267,23 +258,6 @@ def test_a_file_that_is_no_benchmark_is_refused(base, tmp_path, text):
     )
     assert done.exit_code == 2
     assert "x.json" in done.stderr
-
-
-def test_what_pytest_benchmark_writes_is_read(base, tmp_path, command, monkeypatch):
-    for name in (
-        "PYTEST_XDIST_WORKER",
-        "PYTEST_XDIST_WORKER_COUNT",
-    ):  # it measures nothing in a worker
-        monkeypatch.delenv(name, raising=False)
-    test = tmp_path / "test_quick.py"
-    test.write_text("def test_quick(benchmark):\n    benchmark(sum, [1, 2])\n")
-    path = tmp_path / "speed.json"
-    options = ("-o", "addopts=", "-p", "no:cacheprovider", "--rootdir", str(tmp_path))
-    done = command("pytest", str(test), "--benchmark-only", f"--benchmark-json={path}", *options)
-    assert done.returncode == 0, done.stdout
-    found = report(base, base, "--base-speed", path, "--new-speed", path)
-    assert found.exit_code == 0
-    assert "speed benchmarks: 1 same." in found.stdout
 
 
 @pytest.mark.parametrize("option", ["--csv", "--output", "--junit", "--html"])

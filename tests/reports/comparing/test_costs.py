@@ -9,11 +9,9 @@ from tests.reports.comparing.sets import (
     RUN,
     differences,
     line,
-    measured,
     record,
     result_set,
     with_records,
-    written,
 )
 
 
@@ -68,14 +66,6 @@ def test_times_on_another_processor_are_not_compared(tmp_path, name, why):
     }
 
 
-def test_times_of_seconds_are_not_compared(tmp_path):
-    short = costs(tmp_path, [record(seconds=9.0)], [record(seconds=500.0)])
-    assert short["time"] == (
-        "not compared",
-        "the base took 9.0 s, of which little can be said below 10 s",
-    )
-
-
 def test_without_records_nothing_is_said_of_costs_but_that(tmp_path):
     base, new = (
         with_records(tmp_path, "a", record()),
@@ -84,16 +74,3 @@ def test_without_records_nothing_is_said_of_costs_but_that(tmp_path):
     *cells, cost = differences(base, new)
     assert [d.verdict for d in cells] == ["same", "same"]
     assert cost.why == "no records beside the CSV (new), so data digests were not compared either"
-
-
-def test_settings_that_differ_are_named(tmp_path):
-    sets = [
-        written(tmp_path, name, measured(config={"local.epochs": epochs}))
-        for name, epochs in (("a", 12), ("b", 11))
-    ]
-    (named,) = [d for d in differences(*sets) if d.cell[3] == "settings"]
-    assert (named.verdict, named.why, named.is_regression) == (
-        "other",
-        "local.epochs 12 -> 11",
-        False,
-    )

@@ -82,19 +82,3 @@ def test_a_cell_of_another_machine_has_noise_and_one_of_the_same_has_none():
     assert run_noise(KEY, same, same) == 0
     assert run_noise(KEY, same, other) == spread("accuracy", "percent", (50.0, 50.0), 100)
     assert run_noise(KEY, same, results()) == 0  # without records nothing is known of the machine
-
-
-def test_the_older_record_takes_the_size_of_the_test_set_from_the_newer():
-    older = replace(RECORD, test_samples=0)
-    assert run_noise(KEY, results(older), results(on(hardware="B"))) == spread(
-        "accuracy", "percent", (50.0, 50.0), 100
-    )
-
-
-def test_of_texts_nothing_is_expected():
-    key = ("t", "a", "n=1", "classes")
-    sets = [
-        ResultSet({key: {"value": "0-4", "unit": ""}}, {"t": (r,)})
-        for r in (RECORD, on(hardware="B"))
-    ]
-    assert run_noise(key, *sets) == 0

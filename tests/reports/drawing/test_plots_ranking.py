@@ -90,17 +90,3 @@ def test_a_panel_has_its_method_in_colour_and_the_others_in_grey(drawn, tmp_path
     expected = [*values["b"], *gap, *values["c"], *gap, *values["d"], *gap]
     np.testing.assert_array_equal(panels[0].lines[0].get_ydata(), expected)
     np.testing.assert_array_equal(panels[0].lines[0].get_xdata(), [0, 1, 2, *gap] * 3)
-
-
-def test_the_lowest_panel_of_each_column_names_the_axes(drawn, tmp_path):
-    values = {name: [0.0, 1.0] for name in "abcd"}
-    looks = dict.fromkeys(values, LOOKS["a"])
-    parallel_plot(values, looks, ["first", "second"], tmp_path / "t.png", Texts())
-    named = {
-        panel.get_title(): [
-            label.get_text() for label in panel.get_xticklabels() if label.get_visible()
-        ]
-        for panel in drawn[0].axes
-    }
-    below = ["first", "second"]
-    assert named == {"a": [], "b": below, "c": below, "d": below}

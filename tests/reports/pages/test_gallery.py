@@ -6,30 +6,6 @@ from reports.pages.gallery import gallery_page, shown_results
 from tests.reports.written_results import write_results
 
 
-def test_a_table_has_its_picture_and_a_link_to_its_numbers(tmp_path):
-    files = write_results(tmp_path / "results")
-    (tmp_path / "results" / "smoke").rename(tmp_path / "results" / "cpu")
-    assert not files.path("csv").exists()
-    shown = shown_results([tmp_path / "results"])
-    page = gallery_page(shown, [tmp_path / "docs" / "images" / "x.png"], tmp_path / "docs" / "g.md")
-    measured, pictures = page.split("## DLAD: ")
-    assert "## What is measured under `cpu`" in measured
-    assert "| dlad/table2 | 48 |" in measured
-    assert pictures.splitlines() == [
-        "a title",
-        "",
-        "### dlad/table2 (cpu)",
-        "",
-        "[Table II. Accuracy](../results/cpu/dlad/table2.md).",
-        "",
-        "![dlad/table2](../results/cpu/dlad/table2.png)",
-        "",
-        "## Others",
-        "",
-        "![x](images/x.png)",
-    ]
-
-
 def test_no_claims_are_counted_of_a_table_with_settings_of_somebodys_own(tmp_path):
     own = write_results(tmp_path / "results", variant="set-1234")
     (tmp_path / "results" / "smoke").rename(tmp_path / "results" / "cpu")

@@ -9,7 +9,6 @@ import pytest
 from reports.pages.leaderboard import render_leaderboard
 from reports.tables.standings import ranking, standings_of
 from tests.reports.pages.test_leaderboard import COSTS
-from tests.reports.pages.test_page_browser import CONTRASTS
 from tests.reports.tables.test_standings import TITLES, line, scored
 
 ACCURACIES = {
@@ -83,15 +82,6 @@ def test_it_ranks_again_within_the_conditions_that_are_chosen(open_board):
     )
 
 
-def test_mixed_networks_are_chosen_and_never_ranked_with_others(open_board):
-    tab = open_board()
-    options = tab.locator("[data-condition=networks] option").all_inner_texts()
-    assert options == ["alike", "mixed"]
-    tab.select_option("[data-condition=networks]", "mixed")
-    assert ranks(tab)["Public"] == "1.00"
-    assert ranks(tab)["Plain"] == "–"
-
-
 def test_what_breaks_a_constraint_is_hidden_and_another_one_picked(open_board):
     tab = open_board()
     assert "Pick Public" in tab.inner_text("#pick")
@@ -117,24 +107,6 @@ def test_a_number_is_marked_where_its_own_metric_was_cut_short(open_board):
     assert shown["Sent up (MB)"] == "1"
     tab.select_option("[data-condition=column]", "distribution=iid")
     assert cells(tab, "Public")["Accuracy (%)"] == "90.00"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_with_a_filter_it_fits_and_its_text_stands_out(open_board, width, scheme):
-    tab = open_board(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    tab.check("[data-property=distillation]")
-    assert ranks(tab) == {"Plain": "1.00"}
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    contrasts = tab.evaluate(CONTRASTS)
-    assert len(contrasts) > 20
-    assert min(contrasts) >= 4.5
-    pictures = tab.locator("figure.picture")
-    assert pictures.count() == 3
-    for picture in pictures.all():
-        assert picture.bounding_box()["width"] <= width
-        # A phone scrolls a picture rather than making its texts too small to read.
-        assert picture.locator("img").bounding_box()["width"] >= 600
 
 
 def test_profiles_are_chosen_never_mixed_and_what_breaks_the_contract_has_no_rank(

@@ -193,15 +193,6 @@ def test_tables_are_tables_for_those_who_do_not_see_them(tmp_path):
     assert len(ids) == len(set(ids))
 
 
-def test_a_csv_that_lies_alone_is_drawn_by_its_slugs(tmp_path):
-    files = write_results(tmp_path)
-    for suffix in ("layout.json", "records.jsonl", "claims.csv", "png", "md"):
-        files.path(suffix).unlink()
-    text = Collector(render_page(find_results(tmp_path))).text
-    assert "global-dlad" in text
-    assert "Drawn from its CSV alone" in text
-
-
 def test_a_sheet_reads_back_as_it_was_written(tmp_path):
     files = write_results(tmp_path)
     sheet = Sheet.read(files.path("layout.json"))

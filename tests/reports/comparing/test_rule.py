@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.comparing.significance import explained, holm, measurements, p_value
+from reports.comparing.rule import explained, holm, measurements, p_value
 
 
 def cell(value, std="", n=1):
