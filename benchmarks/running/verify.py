@@ -27,7 +27,7 @@ from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue
 from federation.execution import DEFAULT, Execution
-from reports.comparing.noise import MACHINE, other_versions
+from reports.comparing.comparable import MACHINE, other_versions
 from reports.comparing.rule import Rule
 from reports.tables.resultset import check_agree, read_table
 from reports.tables.units import scale_of

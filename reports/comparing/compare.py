@@ -2,8 +2,9 @@
 
 With at least two seeds on both sides a metric is judged by Welch's test, with Holm's correction
 over all cells tested; with one measurement on a side by a tolerance; between two machines with the
-spread that every run has there (`noise.py`). Bytes and epsilon must be equal. A value that moved by
-no more than the rule explains is counted apart from those that are the same to the last digit.
+spread that every run has there (`comparable.py`). Bytes and epsilon must be equal. A value that
+moved by no more than the rule explains is counted apart from those that are the same to the last
+digit.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ import math
 from typing import NamedTuple
 
 from metrics.names import TEXTS
-from reports.comparing.comparable import check_comparable, covers
+from reports.comparing.comparable import (
+    check_comparable,
+    covers,
+    records_of,
+    run_noise,
+    same_machine,
+)
 from reports.comparing.costs import costs_of, settings_of
-from reports.comparing.noise import records_of, run_noise, same_machine
 from reports.comparing.rule import (
     ANOTHER_MACHINE,
     MOVED,

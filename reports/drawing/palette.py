@@ -36,8 +36,6 @@ VARIANTS = (
 """Share of white, marker and hatch of further rows of one method."""
 NEUTRAL = "#33567f"
 """The colour of what belongs to no method."""
-SERIES = (NEUTRAL, "#cc6677", "#999933", "#44aa99", "#aa4499", "#ddcc77", "#88ccee", "#555555")
-"""Colours of lines that belong to no method."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.pages.gallery import SKIPPED
 from reports.pages.latex import latex_table
 from reports.pages.leaderboard import render_leaderboard
 from reports.pages.page import COPIED, render_page
+from reports.pages.pictures import SKIPPED
 from reports.pages.result_files import PROFILES, Result, find_results
 from reports.tables.beside import add_leakage, add_private
 from reports.tables.standings import EPSILON, Standings, standings_of

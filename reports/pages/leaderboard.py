@@ -30,7 +30,7 @@ from metrics.names import (
 from reports.drawing.figures import Texts
 from reports.drawing.palette import Look, looks
 from reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
-from reports.kinds.scorecard import PROPERTIES as MEANINGS
+from reports.kinds.scorecard import PROPERTIES
 from reports.pages.page import data_uri
 from reports.tables.html import render
 from reports.tables.ranking import critical_difference
@@ -47,24 +47,6 @@ from reports.tables.standings import (
 from reports.tables.standings_files import as_json
 from reports.tables.units import PERCENT, scale_of
 
-PROPERTIES = {
-    "distillation": ("public images", "no", "no public images"),
-    "networks-differ": ("networks may differ", "yes", "networks may differ"),
-    "privacy": ("outputs or labels only", "yes", "only outputs or labels leave a client"),
-    "asynchronous": ("asynchronous", "yes", "asynchronous"),
-}
-"""What a method has or not: its heading, the value that a user may demand, and in which words."""
-CONDITIONS = (
-    ("profile", "profile", False),
-    ("table", "data", True),
-    ("column", "partition", True),
-    ("networks", "networks", False),
-    ("public", "public images", True),
-)
-"""What a condition is chosen by, how it is called, and whether methods are ranked over all of its
-values together: not over profiles, whose numbers are not alike, nor over networks, since few
-methods can have mixed ones.
-"""
 COSTS = {
     BOTH_WAYS: "MB sent, both ways",
     CLIENT_FLOPS: "work of clients (TFLOP)",
@@ -116,31 +98,19 @@ def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
     metrics = list(dict.fromkeys(metric for found in every for metric in found.metrics))
     columns = [column_of(metric) for metric in metrics]
     ranked = {name for found in every for m in found.methods if m.ranked for name in m.values}
-    # The page opens with what is ranked.
-    order = [c for found in every for c in (*found.ranked, *found.conditions)]
     profiles = {profile: _data(found) for profile, found in by_profile.items()}
     data = {"profiles": profiles, "columns": columns}
     return render(
         "leaderboard.html.jinja",
         # As JSON in a page: no text may end the element that holds it.
         data=Markup(json.dumps(data, allow_nan=False).replace("<", "\\u003c")),
-        selects=[
-            (name, title, together, list(dict.fromkeys(getattr(c, name) for c in order)))
-            for name, title, together in CONDITIONS
-        ],
+        # The page opens with what is ranked.
+        conditions=[c for found in every for c in (*found.ranked, *found.conditions)],
         columns=columns,
-        ranked_by=[
-            column
-            for column in columns
-            if column["better"] and column["name"] in ranked and column["name"] != ROUNDS
-        ],
+        ranked=ranked - {ROUNDS},
         at_epsilon=any(metric.startswith(AT_EPSILON) for metric in metrics),
         leakage=any(metric in FLOOR.values() for metric in metrics),
-        properties=[
-            {"name": name, "heading": heading, "wanted": wanted, "demand": demand}
-            for name, (heading, wanted, demand) in PROPERTIES.items()
-        ],
-        meanings=MEANINGS,
+        meanings=PROPERTIES,
         pictures=[
             (profile, title, data_uri(svg, "image/svg+xml"))
             for profile, found in by_profile.items()

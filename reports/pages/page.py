@@ -121,7 +121,9 @@ def tables_of(result: Result) -> list[dict[str, Any]]:
     for block in blocks(layout, result.sheet.shown(result.lines)):
         for panel in block.panels:
             rows = panel_rows(layout, block, panel)
-            costs = [h for h in COSTS if any(row["costs"][h].strip("0.–") for row in rows)]
+            # Bytes of both ways stand together.
+            there = {h[:2] for h in COSTS if any(row["costs"][h].strip("0.–") for row in rows)}
+            costs = [head for head in COSTS if head[:2] in there]
             tables.append(
                 {
                     "title": "; ".join(filter(None, (block_title(block), panel.title))),
@@ -138,9 +140,10 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
     entries: list[tuple[str, str]] = []
     for m in (record.machine for record in records if record.status == OK):
         packages = {"python": m.get("python"), **m.get("packages", {})}
+        threads = f"{m.get('threads')} threads per worker"
         entries += [
             ("commit", m.get("commit", "")[:12] + (" with changes" if changed(m) else "")),
-            ("machine", f"{m.get('hardware')}, {m.get('device')}, {m.get('threads')} threads"),
+            ("machine", f"{m.get('hardware')}, {m.get('device')}, {threads}"),
             ("packages", ", ".join(f"{name} {version}" for name, version in packages.items())),
         ]
     entries += [

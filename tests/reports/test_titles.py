@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from reports.pages.build import build_pages
-from reports.pages.redraw import redraw_results
+from reports.pages.pictures import redraw_results
 from reports.pages.sheet import Sheet
 from reports.tables.terminal import terminal_tables
 from results.store import read_csv

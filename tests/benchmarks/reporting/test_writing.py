@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 
 import pytest
 from rich.console import Console
-from tests.cell_records import record_of
 
 from benchmarks.reporting import writing
 from benchmarks.reporting.cards import reduced, table_settings

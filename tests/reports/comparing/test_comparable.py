@@ -1,13 +1,19 @@
-"""What is never compared."""
+"""What is never compared, and what may differ between two machines."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
+from metrics.names import facts
+from reports.comparing.comparable import run_noise, same_machine, spread
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
-from reports.tables.resultset import read_pair
+from reports.tables.resultset import ResultSet, read_pair
 from results.files import ResultsError
+from results.record import Measurement, Record
 from tests.reports.comparing.sets import (
     differences,
     line,
@@ -51,3 +57,75 @@ def test_records_of_another_table_are_never_compared(tmp_path):
     )
     with pytest.raises(ResultsError, match="table is 'p/t' and 'p/u'"):
         compare_results(*read_pair(base / "t.csv", new / "t.csv"), Rule())
+
+
+MACHINE = {"hardware": "A", "kernels": "AVX512", "packages": {"torch": "2"}, "threads": 1}
+RECORD = Record(
+    table="p/t",
+    row="a",
+    column="n=1",
+    seed=0,
+    seeds={},
+    profile="smoke",
+    protocol="paper",
+    cell="c",
+    code="d",
+    measurements=(Measurement("accuracy", 50.0),),
+    test_samples=100,
+    machine=MACHINE,
+)
+KEY = ("t", "a", "n=1", "accuracy")
+
+
+def on(**machine) -> Record:
+    return replace(RECORD, machine={**MACHINE, **machine})
+
+
+def results(*records, value="50.0", unit="percent") -> ResultSet:
+    return ResultSet({KEY: {"value": value, "unit": unit}}, {"t": records})
+
+
+@pytest.mark.parametrize(
+    "other", [{"hardware": "B"}, {"kernels": "B"}, {"threads": 2}, {"packages": {"torch": "3"}}]
+)
+def test_another_machine_is_one_that_the_records_name_otherwise(other):
+    assert same_machine(RECORD, on())
+    assert not same_machine(RECORD, on(**other))
+
+
+def test_packages_that_one_record_alone_names_are_not_compared():
+    assert same_machine(on(packages={"torch": "2", "matplotlib": "3"}), on())
+    assert same_machine(on(), on(packages={"torch": "2", "nibabel": "5"}))
+
+
+def test_an_older_record_names_fewer_entries_and_those_are_compared():
+    older = {name: value for name, value in MACHINE.items() if name != "kernels"}
+    assert same_machine(replace(RECORD, machine=older), RECORD)
+    assert not same_machine(replace(RECORD, machine=older), on(hardware="B"))
+
+
+def test_a_share_of_test_samples_has_the_binomial_error_and_that_of_rounding():
+    """sqrt(0.5 x 0.5 / 100) = 0.05: 5 %."""
+    rounding = facts("accuracy").rounding
+    assert 0 < rounding < 0.05
+    assert spread("accuracy", "percent", (50.0, 50.0), 100) == pytest.approx(
+        100 * math.hypot(0.05, rounding)
+    )
+    assert spread("accuracy", "fraction", (0.2, 0.8), 100) == pytest.approx(
+        math.hypot(0.05, rounding)
+    )
+    assert spread("accuracy", "fraction", (0.5, 0.5), 0) == rounding
+    assert spread("accuracy", "fraction", (1.0, 1.0), 100) == rounding
+
+
+def test_other_metrics_have_the_spread_of_rounding():
+    assert spread("psnr", "", (70.0, 80.0), 100) == 50 * facts("psnr").rounding
+    assert spread("fid", "", (640.0, 2.0), 100) == 2 * facts("fid").rounding
+    assert spread("bandwidth-gb", "", (1.0, 2.0), 100) == 0  # counted
+
+
+def test_a_cell_of_another_machine_has_noise_and_one_of_the_same_has_none():
+    same, other = results(RECORD), results(on(hardware="B"))
+    assert run_noise(KEY, same, same) == 0
+    assert run_noise(KEY, same, other) == spread("accuracy", "percent", (50.0, 50.0), 100)
+    assert run_noise(KEY, same, results()) == 0  # without records nothing is known of the machine

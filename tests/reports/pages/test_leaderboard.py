@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from reports.drawing.palette import listed, looks
-from reports.kinds.scorecard import PROPERTIES as MEANINGS
+from reports.kinds.scorecard import PROPERTIES
 from reports.pages import leaderboard
 from reports.pages.leaderboard import (
-    PROPERTIES,
     column_of,
     draw_axes,
     draw_fronts,
@@ -53,10 +52,9 @@ def test_the_page_holds_the_standings_as_json_and_a_choice_of_every_condition():
 def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
     found = standings_of([scored([*LINES, *COSTS])])
     page = render_leaderboard({"smoke": found})
-    for name, (heading, wanted, demand) in PROPERTIES.items():
-        assert f"<dt>{heading}</dt><dd>{MEANINGS[name]}</dd>" in page
-        assert f'data-property="{name}" data-wanted="{wanted}"> {demand}' in page
-        assert f'data-column="property {name}">{heading}' in page
+    assert f"<dt>public images</dt><dd>{PROPERTIES['distillation']}</dd>" in page
+    assert 'data-property="distillation" data-wanted="no"> no public images' in page
+    assert 'data-column="property distillation">public images' in page
     assert "the machine that ran it" in page
     assert "floor of that measure" not in page
     key = found.conditions[0].key
