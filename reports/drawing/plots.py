@@ -262,7 +262,8 @@ def _rows(axis: Axes, one: Shown) -> None:
     axis.set_xlim(*one.span)
     axis.set_xlabel(one.block.scale.title)
     axis.grid(axis="x")
-    axis.label_outer()
+    at_left = axis.get_subplotspec()
+    axis.tick_params(labelleft=at_left is None or at_left.is_first_col())
 
 
 def _lines(axis: Axes, one: Shown) -> None:

@@ -9,10 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from reports.pages.result_files import Result
 from reports.tables.claims import CUT_SHORT
 from reports.tables.markup import markdown_table
 from results import published
+from results.store import PLACE
 
 HOLDS, HOLDS_SETTLED = "holds", "of these settled"
 FAILS, FAILS_SETTLED = "does not hold", "of those settled"
@@ -157,35 +160,30 @@ def _tables(results: Sequence[Result]) -> list[str]:
     rows = []
     for paper in dict.fromkeys(result.paper for result in results):
         for name in published.tables(paper):
-            key = f"{paper}/{name}"
-            if not printed_numbers(key):
-                continue
             of_it = [r for r in results if r.paper == paper and r.name.partition(".")[0] == name]
-            seeds = {len({record.seed for record in result.records}) for result in of_it}
-            found: dict[tuple[str, str, str], str] = {}
-            for result in of_it:
-                found = {**_compared(result), **found}
-            marks = Counter(found.values())
-            told = " or ".join(map(str, sorted(seeds))) or "none"
-            rows.append(
-                (key, printed_numbers(key), len(found), marks["yes"], marks["no"], marks[""], told)
-            )
+            printed = printed_numbers(f"{paper}/{name}")
+            if printed:
+                lines = [_compared(result) for result in of_it]
+                found = pd.concat(lines).drop_duplicates(PLACE) if lines else _NOTHING
+                marks = [int((found["settled"] == mark).sum()) for mark in ("yes", "no", "")]
+                seeds = sorted({len({record.seed for record in r.records}) for r in of_it})
+                told = " or ".join(map(str, seeds)) or "none"
+                rows.append((f"{paper}/{name}", printed, len(found), *marks, told))
     sums = (sum(column) for column in zip(*(row[1:-1] for row in rows), strict=True))
     head = ("table", "printed numbers", "measured", "settled", "cut short", "not known", "seeds")
     return markdown_table(head, [*rows, ("together", *sums, "")])
 
 
-def _compared(result: Result) -> dict[tuple[str, str, str], str]:
-    """Rows, columns and metrics that have a printed number beside the measured one, with what
-    their run says of having settled: `yes`, `no`, or nothing, as files say that are older.
+_NOTHING = pd.DataFrame(columns=[*PLACE, "settled"])
+
+
+def _compared(result: Result) -> pd.DataFrame:
+    """The lines that have a printed number beside the measured one, with what their run says of
+    having settled: `yes`, `no`, or nothing, as files say that are older.
     """
     lines = result.sheet.shown(result.lines)
     lines = lines[lines["difference"] != ""]
-    told = lines.reindex(columns=("row", "column", "metric", "settled"), fill_value="")
-    return {
-        (row, column, metric): settled
-        for row, column, metric, settled in told.itertuples(index=False)
-    }
+    return lines.reindex(columns=_NOTHING.columns, fill_value="")
 
 
 def printed_numbers(table: str) -> int:

@@ -13,10 +13,11 @@ from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
 from reports.tables.resultset import ResultSet, read_pair
 from results.files import ResultsError
-from results.record import Measurement, Record
+from results.record import Record
 from tests.reports.comparing.sets import (
     differences,
     line,
+    measured,
     record,
     result_set,
     verdicts,
@@ -60,20 +61,7 @@ def test_records_of_another_table_are_never_compared(tmp_path):
 
 
 MACHINE = {"hardware": "A", "kernels": "AVX512", "packages": {"torch": "2"}, "threads": 1}
-RECORD = Record(
-    table="p/t",
-    row="a",
-    column="n=1",
-    seed=0,
-    seeds={},
-    profile="smoke",
-    protocol="paper",
-    cell="c",
-    code="d",
-    measurements=(Measurement("accuracy", 50.0),),
-    test_samples=100,
-    machine=MACHINE,
-)
+RECORD = measured(50.0, test_samples=100, machine=MACHINE)
 KEY = ("t", "a", "n=1", "accuracy")
 
 
