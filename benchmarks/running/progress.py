@@ -66,7 +66,6 @@ class Live:
         self.bar = progress_bar(console)
         self.cells = self.bar.add_task("cells", total=total)
         self.workers: dict[int, TaskID] = {}
-        self.doing: dict[int, str] = {}
 
     def __enter__(self) -> Live:
         self.bar.start()
@@ -82,10 +81,8 @@ class Live:
 
     def show(self, cell: Cell, event: Event) -> None:
         """What happened to a cell."""
-        if event.kind == "started":
-            self._started(event.worker, cell)
-        elif event.kind == "progress":
-            self._progressed(event.worker, event.text, event.share)
+        if event.kind in ("started", "progress"):
+            self._doing(cell, event)
         elif event.kind == "again":
             reason = event.text.partition("\n")[0]
             self.console.print(f"[yellow]again[/]  {_name(cell)}: {escape(reason)}", soft_wrap=True)
@@ -94,20 +91,14 @@ class Live:
         elif event.record is not None:
             self._done(cell, event.record)
 
-    def _started(self, worker: int, cell: Cell) -> None:
-        if worker not in self.workers:
-            self.workers[worker] = self.bar.add_task("", total=1.0)
-        self.doing[worker] = f"{cell.row} {cell.column}"
-        self.bar.reset(
-            self.workers[worker], total=1.0, description=f"  {escape(self.doing[worker])}"
-        )
-
-    def _progressed(self, worker: int, text: str, share: float) -> None:
-        self.bar.update(
-            self.workers[worker],
-            completed=share,
-            description=f"  {escape(self.doing[worker])}: {escape(text)}",
-        )
+    def _doing(self, cell: Cell, event: Event) -> None:
+        if event.worker not in self.workers:
+            self.workers[event.worker] = self.bar.add_task("", total=1.0)
+        task = self.workers[event.worker]
+        if event.kind == "started":
+            self.bar.reset(task)
+        text = ": ".join(filter(None, [f"{cell.row} {cell.column}", event.text]))
+        self.bar.update(task, completed=event.share, description=f"  {escape(text)}")
 
     def _staged(self, event: StageEvent) -> None:
         self.stages[event.kind, event.computed] += 1

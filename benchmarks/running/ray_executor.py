@@ -86,10 +86,10 @@ def cluster_of(request: Request) -> Cluster:
     on_cuda = device == "cuda"
     gpus = float(on_cuda) if gpus is None else gpus
     if (gpus > 1 and gpus != int(gpus)) or (gpus > 0) != on_cuda:
-        wanted = (
-            "a part of one, or a whole number of them" if on_cuda else f"none on --device {device}"
+        raise SpecError(
+            f"--num-gpus {gpus:g}: a cell takes a part of one, or a whole number of them, on"
+            " --device cuda, and none elsewhere"
         )
-        raise SpecError(f"--num-gpus {gpus:g}: a cell takes {wanted}")
     return Cluster(
         address, cpus or request.threads, gpus, cache or (SHARED if address == LOCAL else FETCH)
     )

@@ -71,10 +71,6 @@ class Comparison:
         shown = table.to_string(float_format="{:.4g}".format, na_rep="", max_colwidth=None)
         return f"{self.title}: seconds of {len(seconds)} interleaved rounds\n{shown}\n"
 
-    def to_json(self) -> dict[str, Any]:
-        """Every time, and the notes."""
-        return {"seconds": self.seconds, "notes": self.notes}
-
 
 FINISHED: list[Comparison] = []
 """Comparisons of this session; `conftest.py` prints them at its end."""
@@ -90,6 +86,6 @@ def compare(benchmark: Any, ways: Mapping[str, Way], images: int = 0) -> Compari
     comparison = Comparison(benchmark.name, dict(ways), images)
     comparison.warm_up()
     benchmark.pedantic(comparison.run_round, rounds=REPEATS)
-    benchmark.extra_info["comparison"] = comparison.to_json()
+    benchmark.extra_info |= {"seconds": comparison.seconds, "notes": comparison.notes}
     FINISHED.append(comparison)
     return comparison

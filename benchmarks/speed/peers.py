@@ -20,19 +20,17 @@ requirements are not ours:
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks.speed.pairs import REPEATS, Comparison
+from benchmarks.speed.pairs import Comparison
 from benchmarks.speed.rounds import LR, NETWORK, ROUNDS, Outcome, cifar10, distance
 from models.catalogue import build
 
@@ -177,7 +175,7 @@ def flower_client(message: Any, context: Any) -> Any:
 PEERS = {"pfl": pfl, "Flower": flower}
 
 
-def compare_at(batch_size: int, repeats: int) -> Comparison:
+def compare_at(batch_size: int) -> None:
     """Print the comparison at a batch size; without ratios where weights differ."""
     label, simulation = cifar10(batch_size)
     start, ours = simulation.initial().state_dict(), simulation.suite().parameters
@@ -213,28 +211,19 @@ def compare_at(batch_size: int, repeats: int) -> Comparison:
             comparison.ways[name] = lambda peer=peer: peer(batch_size).round_seconds
         else:
             print(f"{name}: not comparable, {comparison.notes.pop(name)}")
-    comparison.run(repeats)
+    comparison.run()
     print(comparison.text())
-    return comparison
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[16, 64])
-    parser.add_argument(
-        "--repeats", type=int, default=REPEATS, help="interleaved rounds of the comparison"
-    )
-    parser.add_argument("--json", type=Path, help="write all times there")
     options = parser.parse_args()
     torch.set_num_threads(1)
     os.environ.update(OMP_NUM_THREADS="1", FLWR_TELEMETRY_ENABLED="0", RAY_USAGE_STATS_ENABLED="0")
     logging.disable(logging.WARNING)
-    comparisons = {}
     for batch_size in options.batch_sizes:
-        comparison = compare_at(batch_size, options.repeats)
-        comparisons[comparison.title] = comparison.to_json()
-    if options.json:
-        options.json.write_text(json.dumps(comparisons, indent=1))
+        compare_at(batch_size)
 
 
 if __name__ == "__main__":

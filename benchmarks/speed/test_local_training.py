@@ -39,9 +39,6 @@ EXECUTIONS = {
     "compiled": Execution(compile="default"),
     "compiled, bf16": Execution(precision="bf16", compile="default"),
 }
-if DEVICE.startswith("cuda"):
-    EXECUTIONS["tf32"] = Execution(precision="tf32")
-    EXECUTIONS["CUDA graphs, bf16"] = Execution(precision="bf16", compile="reduce-overhead")
 
 
 @functools.cache
