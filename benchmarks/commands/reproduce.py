@@ -67,7 +67,7 @@ def _log_to(
     if not where:
         return contextlib.nullcontext()
     choice("--log-to", where, (TENSORBOARD,))
-    from benchmarks.running.tensorboard import TensorBoard
+    from benchmarks.running.progress import TensorBoard
 
     variant = [selection.profile, *filter(None, [selection.variant])]
     return TensorBoard(results / TENSORBOARD / ".".join(variant))

@@ -6,8 +6,6 @@ import math
 import time
 from dataclasses import dataclass
 
-from benchmarks.tables.spec import SpecError
-
 
 class OutOfTimeError(Exception):
     """The time that was allowed is over."""
@@ -22,9 +20,7 @@ class Deadline:
 
     @classmethod
     def after(cls, minutes: float) -> Deadline:
-        """In so many minutes; never for 0. Raises SpecError for less."""
-        if not minutes >= 0:
-            raise SpecError(f"--minutes takes minutes above 0, not {minutes:g}")
+        """In so many minutes; never for 0."""
         return cls(time.monotonic() + 60 * minutes if minutes else math.inf)
 
     def left(self) -> float | None:

@@ -62,21 +62,20 @@ def prepare_device(device: str, threads: int, execution: Execution) -> None:
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
-def report_cell(
-    position: int,
+@put_back()
+def run_cell(
     cell: Cell,
     context: Context,
-    send: Callable[[Event], None],
+    send: Callable[[Event], None] = lambda event: None,
+    position: int = 0,
     make_cache: Callable[..., StageCache] = StageCache,
-) -> None:
-    """Run a cell as `run_cell`, and send what happens; its progress at most five times a second."""
-    last = 0.0
+) -> tuple[Record, str]:
+    """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also
+    the traceback. Flags, generators and environment variables are afterwards as before.
 
-    def progress(text: str, share: float) -> None:
-        nonlocal last
-        if time.monotonic() - last > 0.2:
-            last = time.monotonic()
-            send(Event("progress", position, text=text, share=share))
+    What happens until it is done is sent, as of cell number `position`. `make_cache` takes the
+    arguments of StageCache.
+    """
 
     def on_stage(stage: StageEvent) -> None:
         send(Event("stage", position, stage=stage))
@@ -84,25 +83,6 @@ def report_cell(
     def on_point(point: Point) -> None:
         send(Event("point", position, point=point))
 
-    watcher = on_point if context.watched else None
-    record, trace = run_cell(cell, context, progress, on_stage, watcher, make_cache)
-    send(Event("done", position, text=trace, record=record))
-
-
-@put_back()
-def run_cell(
-    cell: Cell,
-    context: Context,
-    progress: Callable[[str, float], None] = lambda text, share: None,
-    on_stage: Callable[[StageEvent], None] = lambda event: None,
-    on_point: Callable[[Point], None] | None = None,
-    make_cache: Callable[..., StageCache] = StageCache,
-) -> tuple[Record, str]:
-    """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also
-    the traceback. Flags, generators and environment variables are afterwards as before.
-
-    `make_cache` takes the arguments of StageCache.
-    """
     started = time.monotonic()
     owner = registry.find_method(cell.method, cell.plugins).code if cell.plugins else ""
     stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device, owner)
@@ -110,8 +90,8 @@ def run_cell(
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        with watched(on_point), as_now():
-            taken, entries = _measured(cell, stages, channel, progress)
+        with watched(on_point if context.watched else None), as_now():
+            taken, entries = _measured(cell, stages, channel, _progress(send, position))
         outcome: dict[str, Any] = {**vars(taken), **entries}
     except (Exception, SystemExit) as error:
         trace = traceback.format_exc()
@@ -143,6 +123,19 @@ def run_cell(
         peak_memory_mb=peak_memory_mb(),
     )
     return record, trace
+
+
+def _progress(send: Callable[[Event], None], position: int) -> Callable[[str, float], None]:
+    """Sends how far a cell is, at most five times a second."""
+    last = 0.0
+
+    def progress(text: str, share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.2:
+            last = time.monotonic()
+            send(Event("progress", position, text=text, share=share))
+
+    return progress
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
@@ -208,7 +201,11 @@ def _measured(
         "fit_seconds": {place: round(passed, 3) for place, passed in seconds.items()},
     }
     if fitted:
-        entries |= {"settled": settled(run, measure), **run_entries(federation)}
+        entries |= {
+            "settled": settled(run, measure),
+            "test_samples": len(federation.evaluation.test_set.targets),
+            **privacy_spent(federation),
+        }
     return taken, entries
 
 
@@ -257,14 +254,6 @@ def settled(run: FittedCell, measure: Measure) -> dict[str, bool]:
     return found
 
 
-def run_entries(federation: Federation) -> dict[str, Any]:
-    """The record's entries on what the run was tested with and on the privacy it spent."""
-    return {
-        "test_samples": len(federation.evaluation.test_set.targets),
-        **privacy_spent(federation),
-    }
-
-
 def privacy_spent(federation: Federation) -> dict[str, Any]:
     """The record's `epsilon`, `delta` and `privacy`; nothing for a run that is not private."""
     protection = federation.privacy.protection
@@ -286,9 +275,10 @@ def privacy_spent(federation: Federation) -> dict[str, Any]:
 def machine(cell: Cell, context: Context) -> dict[str, Any]:
     """Where and with what the cell ran."""
     cuda = cell.device.startswith("cuda")
+    name = processor_facts().get("model name") or platform.processor() or platform.machine()
     return {
         "device": cell.device,
-        "hardware": torch.cuda.get_device_name(cell.device) if cuda else processor_name(),
+        "hardware": torch.cuda.get_device_name(cell.device) if cuda else name,
         "cores": os.cpu_count(),
         "threads": cell.threads,
         "kernels": "" if cuda else kernels(),
@@ -310,11 +300,6 @@ def kernels() -> str:
     model = [f"{name} {processor[name]}" for name in ("cpu family", "model") if name in processor]
     restricted = [f"{name}={os.environ[name]}" for name in RESTRICTING if name in os.environ]
     return ", ".join([torch.backends.cpu.get_cpu_capability(), *model, *restricted])
-
-
-def processor_name() -> str:
-    """The processor's own name where the system tells it."""
-    return processor_facts().get("model name") or platform.processor() or platform.machine()
 
 
 def processor_facts() -> dict[str, str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import log
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -122,15 +121,17 @@ def calibration(
 ) -> str:
     """What was measured on a device, by network and way of running it, as the text of a file."""
     entries = [
-        {**asdict(load), "ways": {way: _plain(speed) for way, speed in ways.items()}}
+        {
+            **asdict(load),
+            "ways": {
+                way: speed if isinstance(speed, str) else asdict(speed)
+                for way, speed in ways.items()
+            },
+        }
         for load, ways in measured.items()
     ]
     content = {"device": device, "versions": dict(versions), "measured": entries}
     return json.dumps(content, indent=1) + "\n"
-
-
-def _plain(speed: Speed | str) -> Any:
-    return speed if isinstance(speed, str) else asdict(speed)
 
 
 def read_calibration(path: Path) -> list[Device]:
@@ -209,6 +210,15 @@ def too_large(plans: Mapping[str, Plan], gpus: Sequence[Device]) -> Iterator[str
             yield f"More memory than one {gpu.title} has: {', '.join(tables)}"
 
 
+def remarks(plans: Mapping[str, Plan], gpus: Sequence[Device]) -> Iterator[str]:
+    """What is to be said below the table: speeds with their sources, and what is not in it."""
+    for gpu in gpus:
+        yield f"{gpu.title}: {gpu.speed:.1e} FLOP/s, {gpu.source}"
+    yield from too_large(plans, gpus)
+    for work, cells in plans[SUITE].unplanned.items():
+        yield f"not planned, cells: {cells}: {work}"
+
+
 def is_sum(name: str) -> bool:
     """Whether a line is a sum over tables."""
     return "/" not in name
@@ -224,10 +234,6 @@ def markdown(
     lines = [headings(gpus), ["---", *["---:"] * (len(headings(gpus)) - 1)]]
     for row in rows(plans, gpus):
         lines.append([f"**{text}**" for text in row] if is_sum(row[0]) else row)
-    speeds = [f"- {gpu.title}: {gpu.speed:.2g} FLOP/s, {gpu.source}." for gpu in gpus]
-    attacks = [
-        f"- not planned, cells: {cells}: {work}." for work, cells in plans[SUITE].unplanned.items()
-    ]
     paragraphs = [
         "# Hours",
         f"What tables take under `--profile {profile}`, as `{command} --markdown FILE` counts it"
@@ -237,6 +243,6 @@ def markdown(
         " ([performance](performance.md#on-cuda)). Bytes are those of all runs, both ways; memory"
         " is the largest of a process, its samples among it, beside the framework.",
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
-        "\n".join([*speeds, *(f"- {text}." for text in too_large(plans, gpus)), *attacks]),
+        "\n".join(f"- {text}." for text in remarks(plans, gpus)),
     ]
     return "\n\n".join(paragraphs) + "\n"

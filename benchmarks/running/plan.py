@@ -1,16 +1,45 @@
-"""What cells would cost, before anyone starts them: what `follow` finds, added up."""
+"""What cells would cost, before anyone starts them: what `follow` finds, added up; and how long the
+rows of a table take on this machine.
+
+Minutes are by the seconds that records tell of the same cells, else by this machine's measured
+speed. What a record's machine and this one need for the same work is compared by their speeds at a
+standard load, in processor time, which other programs hardly change.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
+from benchmarks.running.execute import kernels
 from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
+from benchmarks.running.speed import training_speed
 from benchmarks.tables.cells import Cell
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.costs import Work, Workload
+from results.files import COMMITTED, RUNS, ResultsError
+from results.frame import read_records
+from results.record import OK, Record
+from results.sourcecode import ROOT
+
+STANDARD = Workload("resnet8-narrow", (3, 16, 16), 10, 100)
+"""What machines are compared by: the network of CIFAR-10 under `cpu`."""
+CORES: Mapping[str, float] = {
+    "cpu family 26, model 2": 5300,
+    "cpu family 25, model 17": 3300,
+    "cpu family 6, model 167": 4600,
+}
+"""Images of the standard load that a core trains in a second, by the processor's model as records
+have it: of the machines that made most of the committed records. The first, an AMD EPYC, is from
+`results/reference/speed.json`; the second, another, was measured by `training_speed` with both
+cores busy; the third, an Intel Xeon, stands to the first as their records of FedAvgM in
+fediod/table1: 3,790 and 4,325 samples a second."""
 
 
 @dataclass
@@ -123,3 +152,131 @@ def make_plan(
             plan.note_data(cell)
             plan.add(planned, follower.stages)
     return own
+
+
+@dataclass(frozen=True)
+class RowTime:
+    """What a row of a table takes."""
+
+    row: str
+    cells: int
+    seconds: float
+    """Of one core, where the row runs alone; not a number for what no plan can count and no record
+    tells of."""
+    longest: float
+    """Of its longest cell."""
+    added: float
+    """Of its seconds, those that no row before it has spent already."""
+    recorded: bool
+    """Whether they are from records of the same cells."""
+
+    @property
+    def known(self) -> bool:
+        """Whether anything tells how long it takes."""
+        return not math.isnan(self.seconds)
+
+    def wall(self, jobs: int) -> float:
+        """Seconds that pass with `jobs` cells side by side, where the row runs alone."""
+        return max(self.seconds / jobs, self.longest)
+
+
+def wall_of(rows: Sequence[RowTime], jobs: int) -> float:
+    """Seconds that pass where all rows of a table that are known run in one command."""
+    known = [row for row in rows if row.known]
+    return max([sum(row.added for row in known) / jobs, *(row.longest for row in known)])
+
+
+def within(rows: Sequence[RowTime], jobs: int, limit: float) -> list[RowTime]:
+    """Rows that one command runs in `limit` seconds, the shortest first: what they share is counted
+    for each.
+    """
+    chosen: list[RowTime] = []
+    for row in sorted((row for row in rows if row.known), key=lambda row: row.seconds):
+        spent = sum(other.seconds for other in (*chosen, row))
+        if max(spent / jobs, row.longest) <= limit:
+            chosen.append(row)
+    return chosen
+
+
+def row_times(cells: Sequence[Cell], speed: float) -> list[RowTime]:
+    """What each row of a table takes on this machine; `speed` (FLOP/s) counts where no record tells
+    of a row.
+
+    Raises SpecError for a cell that cannot be planned.
+    """
+    follower, everything = Follower(), Plan()
+    by_row: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_row.setdefault(cell.row, []).append(cell)
+    told = _records(cells[0])
+    times = []
+    for row, own in by_row.items():
+        flops = [make_plan([cell], follower).work.flops for cell in own]
+        before = everything.work.flops
+        for cell in own:
+            everything.add(follower.follow(cell), follower.stages)
+        alone = make_plan(own, follower).work.flops
+        found = [
+            (work, seconds)
+            for cell, work in zip(own, flops, strict=True)
+            for seconds in _seconds(cell, told.get((cell.row, cell.column), ()))
+        ]
+        work, seconds = (sum(part) for part in zip(*found, strict=True)) if found else (0, 0.0)
+        # Attacks, say, which train nothing that a plan counts.
+        if not alone and (found or any(follower.follow(cell).unplanned for cell in own)):
+            mean = seconds / len(found) if found else math.nan
+            whole = mean * len(own)
+            times.append(RowTime(row, len(own), whole, mean, whole, bool(found)))
+            continue
+        rate = work / seconds if work and seconds else speed
+        whole, longest, added = (
+            part / rate if rate else 0.0
+            for part in (alone, max(flops), everything.work.flops - before)
+        )
+        times.append(RowTime(row, len(own), whole, longest, added, bool(found)))
+    return times
+
+
+def _records(cell: Cell) -> dict[tuple[str, str], list[Record]]:
+    """Finished records of the cell's table by row and column: committed ones, and the user's."""
+    found: dict[tuple[str, str], list[Record]] = {}
+    for folder in (ROOT / COMMITTED, RUNS):
+        file = folder / cell.profile / f"{cell.table}.records.jsonl"
+        with contextlib.suppress(ResultsError):  # a plan does without a damaged file
+            for record in read_records(Path(file)):
+                if record.status == OK:
+                    found.setdefault((record.row, record.column), []).append(record)
+    return found
+
+
+def _seconds(cell: Cell, records: Sequence[Record]) -> list[float]:
+    """What this machine would take for the cell by each record that is of the same work."""
+    ways = asdict(cell.execution)
+    found = []
+    for record in records:
+        machine = record.machine
+        same = (
+            all(record.config.get(name, value) == value for name, value in cell.config)
+            and record.data.get("used") == cell.data.used
+            and machine.get("device") == cell.device
+            and machine.get("threads") == cell.threads
+            and all(machine.get(name, value) == value for name, value in ways.items())
+        )
+        ratio = _ratio(machine.get("kernels", "")) if same else 0.0
+        if ratio:
+            found.append(ratio * max(record.seconds, sum(record.fit_seconds.values())))
+    return found
+
+
+def _ratio(there: str) -> float:
+    """Seconds on this machine for one of a machine with these kernels; 0 if that is not known."""
+    if there == kernels():
+        return 1.0
+    speed = next((speed for model, speed in CORES.items() if there.endswith(model)), 0.0)
+    return speed / images_here() if speed else 0.0
+
+
+@functools.cache
+def images_here() -> float:
+    """Images of the standard load that a core trains in a second."""
+    return training_speed(STANDARD, "cpu").samples

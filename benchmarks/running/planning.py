@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.running import hours, minutes
+from benchmarks.running import hours
 from benchmarks.running.follow import Follower
 from benchmarks.running.hours import Device
 from benchmarks.running.machine import default_jobs
-from benchmarks.running.plan import Plan, make_plan
+from benchmarks.running.plan import Plan, make_plan, row_times, wall_of, within
 from benchmarks.running.progress import progress_bar
 from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry
@@ -155,7 +155,7 @@ def print_rows(
     `limit` in minutes, which rows fit it together.
     """
     jobs = jobs or default_jobs("cpu")
-    rows = minutes.row_times(cells, here.speed)
+    rows = row_times(cells, here.speed)
     lines = []
     for row in rows:
         passed = [hours.shown(seconds / 60) for seconds in (row.seconds, row.wall(jobs))]
@@ -166,12 +166,12 @@ def print_rows(
     title = "Minutes a row here, each alone, with nothing cached"
     _print_lines(console, title, headings, lines)
     console.print(
-        f"all rows together: {hours.shown(minutes.wall_of(rows, jobs) / 60)} minutes with"
+        f"all rows together: {hours.shown(wall_of(rows, jobs) / 60)} minutes with"
         f" --jobs {jobs}; what rows share is computed once",
         soft_wrap=True,
     )
     if limit is not None:
-        fit = minutes.within(rows, jobs, 60 * limit)
+        fit = within(rows, jobs, 60 * limit)
         named = f"--only row={','.join(row.row for row in fit)}" if fit else "no row"
         console.print(f"within {limit:g} minutes: {named}", soft_wrap=True, markup=False)
 
@@ -205,18 +205,12 @@ def print_sums(
     headings = [*hours.headings(gpus), f"{here.title}-hours here"]
     lines = [[*row, hours.shown(here.hours(plans[row[0]]))] for row in hours.rows(plans, gpus)]
     _print_lines(console, title, headings, lines, bold=hours.is_sum)
-    everything = plans[hours.SUITE]
-    for gpu in gpus:
-        console.print(f"{gpu.title}: {gpu.speed:.1e} FLOP/s, {gpu.source}", soft_wrap=True)
-    for text in hours.too_large(plans, gpus):
+    for text in hours.remarks(plans, gpus):
         console.print(text, soft_wrap=True)
     if here.speed:
         console.print(f"here: {here.speed:.1e} FLOP/s, measured just now", soft_wrap=True)
-    for work, cells in everything.unplanned.items():
-        console.print(f"not planned, cells: {cells}: {work}", soft_wrap=True)
-    if everything.missing:
+    if missing := plans[hours.SUITE].missing:
         console.print(
-            f"data to get: {', '.join(sorted(everything.missing))}; `python -m benchmarks data`"
-            " says how",
+            f"data to get: {', '.join(sorted(missing))}; `python -m benchmarks data` says how",
             soft_wrap=True,
         )

@@ -136,12 +136,13 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     # This imports torch: the parent has no use for it, and would wait.
-    from benchmarks.running.execute import report_cell
+    from benchmarks.running.execute import run_cell
 
     with contextlib.suppress(EOFError, BrokenPipeError):
         while (task := connection.recv()) is not None:
             position, cell = task
-            report_cell(position, cell, context, connection.send)
+            record, trace = run_cell(cell, context, connection.send, position)
+            connection.send(Event("done", position, text=trace, record=record))
 
 
 def _exit_with(parent: int) -> None:

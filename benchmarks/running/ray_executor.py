@@ -269,7 +269,7 @@ def _work(
     if reason:
         record = failed(cell, f"node {platform.node()} {reason}")
         return [Event("done", position, record=record)]
-    from benchmarks.running.execute import report_cell
+    from benchmarks.running.execute import run_cell
     from benchmarks.running.ray_stages import NodeStages
     from federation.cache import StageCache
 
@@ -279,7 +279,8 @@ def _work(
         context = replace(context, stages=str(cache_home() / "stages"))
         calls: Any = _Calls(server)
         make_cache = functools.partial(NodeStages, server=calls, holder=holder)
-    report_cell(position, cell, context, events.append, make_cache)
+    record, trace = run_cell(cell, context, events.append, position, make_cache)
+    events.append(Event("done", position, text=trace, record=record))
     return [event for event in events if event.kind != "progress"]
 
 

@@ -19,7 +19,6 @@ requirements are not ours:
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import time
@@ -216,13 +215,10 @@ def compare_at(batch_size: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[16, 64])
-    options = parser.parse_args()
     torch.set_num_threads(1)
     os.environ.update(OMP_NUM_THREADS="1", FLWR_TELEMETRY_ENABLED="0", RAY_USAGE_STATS_ENABLED="0")
     logging.disable(logging.WARNING)
-    for batch_size in options.batch_sizes:
+    for batch_size in (16, 64):
         compare_at(batch_size)
 
 

@@ -5,7 +5,6 @@ import time
 import pytest
 
 from benchmarks.running.deadline import NEVER, Deadline, OutOfTimeError
-from benchmarks.tables.spec import SpecError
 
 
 def test_what_is_left_is_counted_down_to_the_end():
@@ -21,9 +20,3 @@ def test_what_is_left_is_counted_down_to_the_end():
 def test_no_minutes_are_no_limit():
     assert Deadline.after(0) == NEVER
     assert NEVER.left() is None
-
-
-@pytest.mark.parametrize("minutes", [-1, float("nan")])
-def test_what_is_no_time_is_refused(minutes):
-    with pytest.raises(SpecError, match="above 0"):
-        Deadline.after(minutes)

@@ -130,4 +130,4 @@ def test_sums_are_set_apart_and_speeds_have_their_source():
         "| a/b | 2 | 3 | 7.2 | 2 | 1.5 | 1.50 |",
         "| **all** | **2** | **3** | **7.2** | **2** | **1.5** | **1.50** |",
     ]
-    assert lines[-1] == "- Slow (1 GB): 1e+15 FLOP/s, made up."
+    assert lines[-1] == "- Slow (1 GB): 1.0e+15 FLOP/s, made up."

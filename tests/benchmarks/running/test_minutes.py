@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.running import minutes
+from benchmarks.running import plan
 from benchmarks.running.follow import PlannedCell
-from benchmarks.running.minutes import RowTime, row_times, wall_of, within
-from benchmarks.running.plan import make_plan
+from benchmarks.running.plan import RowTime, make_plan, row_times, wall_of, within
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
@@ -27,10 +26,10 @@ def cells(monkeypatch, tmp_path):
     """Two cells at smoke, of two rows that share the clients' networks, on a machine whose cores
     train 2,650 images of the standard load a second; no record is there yet.
     """
-    monkeypatch.setattr(minutes, "ROOT", tmp_path)
-    monkeypatch.setattr(minutes, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(minutes, "kernels", lambda: HERE)
-    monkeypatch.setattr(minutes, "images_here", lambda: 2650.0)
+    monkeypatch.setattr(plan, "ROOT", tmp_path)
+    monkeypatch.setattr(plan, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(plan, "kernels", lambda: HERE)
+    monkeypatch.setattr(plan, "images_here", lambda: 2650.0)
     return expand(*registry.find_table("dlad/table2"), Selection(only=ONLY))
 
 
@@ -88,7 +87,7 @@ def test_a_record_of_the_same_cell_tells_its_seconds_scaled_to_this_machine(
 def test_what_no_plan_counts_is_known_by_a_record_alone(cells, tmp_path, monkeypatch):
     """As attacks, of which nobody knows when they end."""
     monkeypatch.setattr(
-        minutes.Follower, "follow", lambda self, cell: PlannedCell("m", unplanned="attacks")
+        plan.Follower, "follow", lambda self, cell: PlannedCell("m", unplanned="attacks")
     )
     assert not any(time.known for time in by_row(cells, 1e6).values())
     recorded(tmp_path, cells[0], HERE, 30.0)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks.running.tensorboard import TensorBoard
+from benchmarks.running.progress import TensorBoard
 from benchmarks.tables.spec import SpecError
 
 
