@@ -57,18 +57,14 @@ def alone_for_memory(
     alone: list[int] = []
     with contextlib.closing(run(range(cells), jobs)) as events:
         for event in events:
-            if min(jobs, cells) > 1 and event.record and lacks_memory(event.record):
+            reason = event.record.reason if event.record is not None else ""
+            if min(jobs, cells) > 1 and reason.startswith(OUT_OF_MEMORY):
                 alone.append(event.cell)
-                why = f"{event.record.reason}; run again alone\n{event.text}"
+                why = f"{reason}; run again alone\n{event.text}"
                 event = replace(event, kind="again", text=why, record=None)
             yield event
     if alone:
         yield from run(alone, 1)
-
-
-def lacks_memory(record: Record) -> bool:
-    """Whether a cell failed since its device had too little memory left (`run_cell`)."""
-    return record.status == FAILED and record.reason.startswith(OUT_OF_MEMORY)
 
 
 def record_of(cell: Cell, **more: Any) -> Record:

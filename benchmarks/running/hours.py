@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import log
+from math import inf, log
 from pathlib import Path
 
 import torch
@@ -36,10 +36,6 @@ class Device:
     memory: int = 0
     """Bytes; 0 if it is not known."""
 
-    def holds(self, plan: Plan) -> bool:
-        """Whether its memory is large enough for a plan, as far as that is known."""
-        return not self.memory or plan.peak_bytes <= self.memory
-
     def hours(self, plan: Plan) -> float:
         """What a plan takes of it."""
         seconds = 0.0
@@ -56,7 +52,10 @@ class Device:
         network = load.network, load.image_shape
         near = min(
             (m for m in self.speeds if (m.network, m.image_shape) == network),
-            key=lambda m: (m.outputs != load.outputs, abs(log(m.batch_size / load.batch_size))),
+            key=lambda m: (
+                m.outputs != load.outputs,
+                abs(log(m.batch_size / load.batch_size)),
+            ),
             default=None,
         )
         return self.speed if near is None else self.speeds[near]
@@ -205,7 +204,8 @@ def shown(number: float) -> str:
 def too_large(plans: Mapping[str, Plan], gpus: Sequence[Device]) -> Iterator[str]:
     """What is to be said of each GPU whose memory is too small for some tables' largest cells."""
     for gpu in gpus:
-        tables = [name for name in plans if not is_sum(name) and not gpu.holds(plans[name])]
+        most = gpu.memory or inf
+        tables = [n for n, plan in plans.items() if not is_sum(n) and plan.peak_bytes > most]
         if tables:
             yield f"More memory than one {gpu.title} has: {', '.join(tables)}"
 

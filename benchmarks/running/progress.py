@@ -4,9 +4,9 @@ reads.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -134,7 +134,7 @@ def _name(cell: Cell) -> str:
     return f"{cell.row} {cell.column} seed {cell.seed}"
 
 
-class TensorBoard:
+class TensorBoard(contextlib.AbstractContextManager):
     """Takes points, as `benchmarks.reproduce(log=...)` gives them, into folders below `home`.
 
     Raises SpecError if TensorBoard is not installed.
@@ -159,14 +159,6 @@ class TensorBoard:
             self._writers[cell] = self._make_writer(str(self.home / cell.replace("/", "-")))
         self._writers[cell].add_scalar(series, value, step)
 
-    def __enter__(self) -> TensorBoard:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for writer in self._writers.values():
             writer.close()

@@ -50,7 +50,12 @@ def prepare(
     for run in runs:
         run.files.check_writable()
         run.before = frozenset(run.listed)
-        check_kept(run)
+        if lost := run.lost([*run.finished(), *run.cells]):
+            raise ResultsError(
+                f"{run.files.path('csv')} would lose {several(lost)}, which this command neither"
+                " computes nor finds in the cache as its code is now. Ask for them too (--only,"
+                " --methods, --seeds), give --replace, or another folder with --results"
+            )
     # Damaged records and printed numbers are told before hours of work, those of tables that claims
     # look at too.
     for paper in {run.paper.key: run.paper for run in runs}.values():
@@ -66,17 +71,6 @@ def prepare(
         try_settings(every, selection.overrides)
     check_writable(cache_home())
     return runs
-
-
-def check_kept(run: TableRun) -> None:
-    """Raise ResultsError if the table's files would lose what they have."""
-    lost = run.lost([*run.finished(), *run.cells])
-    if lost:
-        raise ResultsError(
-            f"{run.files.path('csv')} would lose {several(lost)}, which this command neither"
-            " computes nor finds in the cache as its code is now. Ask for them too (--only,"
-            " --methods, --seeds), give --replace, or another folder with --results"
-        )
 
 
 def several(names: Sequence[str]) -> str:

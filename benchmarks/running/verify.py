@@ -79,7 +79,7 @@ def finished_records(path: Path, within: float = math.inf, present: bool = False
         files = [
             file
             for file in sorted(path.rglob("*.records.jsonl"))
-            if _table_of(file.relative_to(path)) not in pinned
+            if "/".join(file.parts[-2:]).partition(".")[0] not in pinned
         ]
     else:
         files = [path.with_suffix(".records.jsonl") if path.suffix == ".csv" else path]
@@ -113,11 +113,6 @@ def _has_data(record: Record) -> bool:
         return all(catalogue.is_present(kind["used"]) for kind in kinds if kind)
     except (DataError, KeyError):
         return True
-
-
-def _table_of(file: Path) -> str:
-    """`dlad/table2` of `dlad/table2.records.jsonl`, or of a file below another folder."""
-    return "/".join(file.parts[-2:]).partition(".")[0]
 
 
 def draw(records: Sequence[Record], count: int, seed: int) -> list[Record]:

@@ -71,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         loads = workloads(asked.tables, asked.profile, console)
     else:
         loads = read_workloads()
-    ways = ways_on(asked.device)
+    others = ON_CUDA if asked.device == "cpu" else ()
+    ways = {way: how for way, how in WAYS.items() if not any(word in way for word in others)}
     print(f"{device_name(asked.device)}, torch {torch.__version__}, profile {asked.profile}\n")
     print(f"| network | images | batch | {' | '.join(ways)} |")
     print(f"|---|---|---|{'---|' * len(ways)}")
@@ -144,15 +145,6 @@ def speed_of(load: Workload, device: str, execution: Execution) -> Speed | str:
         return "out of memory"
     except Exception as error:  # a way that a network does not admit is a finding, not the end
         return type(error).__name__
-
-
-def ways_on(device: str) -> dict[str, Execution]:
-    """Those that a device has."""
-    return {
-        name: execution
-        for name, execution in WAYS.items()
-        if device != "cpu" or not any(word in name for word in ON_CUDA)
-    }
 
 
 def shown_speed(speed: Speed | str) -> str:
