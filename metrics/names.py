@@ -41,8 +41,6 @@ AT_COST = re.compile(
 """A metric where a run has cost no more than that: `accuracy-at-10-mb`."""
 UNITS: Mapping[str, str] = {"mb": "MB", "s": "s"}
 """Of what it cost, as printed."""
-TEXTS = frozenset({"classes", PROPERTY})
-"""Metrics whose values are texts."""
 COSTS = frozenset(
     {BANDWIDTH, MEGABYTES_UP, MEGABYTES_DOWN, CLIENT_FLOPS, SERVER_FLOPS, MEMORY}
     | {CLIENT_SECONDS, SERVER_SECONDS}

@@ -9,6 +9,8 @@ from types import NoneType
 from typing import Any
 
 OK, FAILED = "ok", "failed"
+TEXTS = frozenset({"classes", "property"})
+"""Metrics whose values are texts."""
 BUDGET = "budget.samples"
 """The setting of a table whose rows all learn from as many samples, clients and server together,
 each time counted (`federation.samples`)."""

@@ -34,7 +34,7 @@ from results.files import (
     write_sealed_json,
 )
 from results.frame import over_seeds, read_records, records_text, tidy
-from results.record import OK, Record
+from results.record import OK, TEXTS, Record
 from results.spreadsheet import quoted, unquoted
 
 CSV_COLUMNS = (
@@ -75,8 +75,12 @@ SUFFIXES = (
     "log",
 )
 """Of the files of a table."""
-Line = Mapping[str, str]
-"""One line of a table's CSV."""
+OF_TEXTS = ("value", "published", "difference")
+COUNTS = ("n", "bytes_up", "bytes_down", "defined", "of")
+NUMBERS = (*OF_TEXTS, "std", "epsilon", "delta", *COUNTS)
+Line = Mapping[str, Any]
+"""One line of a table's CSV: `NUMBERS` are numbers, whole ones of `COUNTS`, or None; of a metric of
+`TEXTS` those of `OF_TEXTS` are texts, as all else is."""
 
 
 OTHER_CODE = "computed by other code or packages"
@@ -191,48 +195,54 @@ class TableFiles:
 
 
 def format_value(value: float | str | None) -> str:
-    """Shortest text that reads back as the same number; empty for None."""
+    """A cell as text: of a number the shortest that reads back as the same, empty for None."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else repr(float(value))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def parse_value(text: str, kind: type[float | str] = float) -> float | str | None:
+    """The number that a text is, or the text itself; None for an empty one."""
+    if not text:
+        return None
+    try:
+        return text if "_" in text else kind(text)
+    except ValueError:
+        return text
 
 
 def summarise(records: Sequence[Record]) -> pd.DataFrame:
-    """The lines of a table's CSV, as text under `CSV_COLUMNS`: per row, column and metric the mean
+    """The lines of a table's CSV (`Line`) under `CSV_COLUMNS`: per row, column and metric the mean
     over seeds, std (n - 1) and n (`results.frame.over_seeds`).
 
     Holds only what the seeds determine. A cell that failed for any seed is listed with its reason
     and no value.
     """
-    lines = [_as_text(line) for line in over_seeds(tidy(records)).to_dict("records")]
-    return pd.DataFrame(lines, columns=list(CSV_COLUMNS), dtype=str)
+    lines = map(_line, over_seeds(tidy(records)).to_dict("records"))
+    return pd.DataFrame(lines, columns=list(CSV_COLUMNS), dtype=object)
 
 
-def _as_text(line: Mapping[Hashable, Any]) -> dict[str, str]:
-    """A line of `over_seeds` as the CSV has it, numbers with all their digits."""
+def _line(line: Mapping[Hashable, Any]) -> Line:
+    """A line of `over_seeds` as the CSV has it."""
+    line = {name: None if value != value else value for name, value in line.items()}
     failed = line["status"] != OK
-    value = "" if failed else format_value(line["value"])
-    printed, difference = _number(line["published"]), _number(line["difference"])
-    if isinstance(line["published_text"], str):
+    value = None if failed else math.nan if line["value"] is None else line["value"]
+    printed, difference = line["published"], line["difference"]
+    if line["published_text"] is not None:
         printed = line["published_text"]
-    if isinstance(line["text"], str):
+    if line["text"] is not None:
         value = line["text"]
-        difference = "" if not printed else "same" if value == printed else "differs"
+        difference = None if printed is None else "same" if value == printed else "differs"
+    counts = {name: None if line[name] is None else int(line[name]) for name in ("defined", "of")}
     return {
-        **{name: str(line[name]) for name in CSV_COLUMNS if name in line},
+        **line,
         "column": f"{line['column']} {line['detail']}".strip(),
         "value": value,
         "published": printed,
         "difference": difference,
         "status": f"failed: {line['reason']}" if failed else OK,
-        **{name: _number(line[name]) for name in ("std", "epsilon", "delta")},
-        **{name: _number(line[name]).removesuffix(".0") for name in ("defined", "of")},
+        **counts,
     }
-
-
-def _number(value: float) -> str:
-    """Empty for a missing number."""
-    return "" if math.isnan(value) else format_value(value)
 
 
 def records_of(lines: pd.DataFrame) -> list[Line]:
@@ -245,10 +255,11 @@ def write_csv(
     lines: pd.DataFrame | Sequence[Line],
     columns: Sequence[str] = CSV_COLUMNS,
 ) -> None:
-    """Write the named columns of lines of text, by default a table's, in one step, so that no
-    spreadsheet runs them (`results.spreadsheet`).
+    """Write the named columns of lines, by default a table's, in one step, so that no spreadsheet
+    runs them (`results.spreadsheet`).
     """
-    frame = pd.DataFrame(lines, columns=list(columns)).map(quoted)
+    frame = pd.DataFrame(lines, columns=list(columns), dtype=object)
+    frame = frame.map(lambda value: quoted(format_value(value)))
     write_atomic(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
@@ -287,11 +298,12 @@ def _check(line: Line, number: int, of: int) -> str:
 
 
 def read_csv(path: Path, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFrame:
-    """Lines of a table's CSV as text. Raises ResultsError if the file is missing, damaged, or lacks
-    one of the `required` columns.
+    """The lines of a table's CSV (`Line`), with as many columns as its version wrote; what should
+    be a number and is none stays a text. Raises ResultsError if the file is missing, damaged, or
+    lacks one of the `required` columns.
     """
     try:
-        return parse_csv(path.read_bytes().decode(), required)
+        return _parsed(path.read_bytes().decode(), required)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ResultsError(
             f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`."
@@ -300,10 +312,9 @@ def read_csv(path: Path, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFr
         raise ResultsError(f"{path} {error}") from error
 
 
-def parse_csv(text: str, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFrame:
-    """The same of a CSV's text, with as many columns as its version wrote.
-
-    Raises csv.Error for text that is no CSV, ValueError for one that is damaged or no table.
+def _parsed(text: str, required: Sequence[str]) -> pd.DataFrame:
+    """The same of a CSV's text. Raises csv.Error for text that is no CSV, ValueError for one that
+    is damaged or no table.
     """
     header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
     missing = [column for column in required if column not in header]
@@ -316,4 +327,11 @@ def parse_csv(text: str, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFr
                 " damaged, regenerate the table"
             )
     plain = [[unquoted(cell) for cell in line] for line in lines]
-    return pd.DataFrame(plain, columns=header, dtype=str)
+    frame = pd.DataFrame(plain, columns=header, dtype=object)
+    is_text = [line.get("metric") in TEXTS for line in frame.to_dict("records")]
+    for name in frame.columns.intersection(list(NUMBERS)):
+        kind = int if name in COUNTS else float
+        kinds = [str if text and name in OF_TEXTS else kind for text in is_text]
+        cells = [parse_value(*cell) for cell in zip(frame[name], kinds, strict=True)]
+        frame[name] = pd.Series(cells, dtype=object)
+    return frame

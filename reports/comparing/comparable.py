@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from metrics.names import TEXTS, facts
+from metrics.names import facts
 from reports.comparing.costs import RUN_ALIKE
 from reports.tables.resultset import Key, ResultSet
 from reports.tables.units import scale_of
 from results.files import ResultsError
-from results.record import OK, Record
+from results.record import OK, TEXTS, Record
 
 WHOLE_TABLE = ("profile", "protocol")
 EVERY_CELL = ("data", "origin", "public", "public_origin", "unit")
@@ -120,7 +120,7 @@ def run_noise(key: Key, base: ResultSet, new: ResultSet) -> float:
     was, now = records_of(key, base), records_of(key, new)
     if key[3] in TEXTS or all(same_machine(a, b) for a in was for b in now):
         return 0.0
-    values = [float(results.cells[key]["value"]) for results in (base, new)]
+    values = [results.cells[key]["value"] for results in (base, new)]
     samples = max(record.test_samples for record in (*was, *now))
     return spread(key[3], base.cells[key]["unit"], values, samples)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from metrics.names import TEXTS
 from reports.comparing.comparable import (
     check_comparable,
     covers,
@@ -36,8 +35,8 @@ from reports.comparing.rule import (
 from reports.tables.resultset import Key, ResultSet
 from reports.tables.table import share_of
 from reports.tables.units import scale_of
-from results.record import OK
-from results.store import Line
+from results.record import OK, TEXTS
+from results.store import Line, format_value
 
 EXACT = {"bytes_up": "bytes up", "bytes_down": "bytes down", "epsilon": "ε", "delta": "δ"}
 """What must be equal, with its name in a report."""
@@ -72,7 +71,7 @@ def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Differe
         failed = now["status"] != OK
         if key not in base.cells and not (failed and any(covers(key, b) for b in base.cells)):
             verdict, why = ("failed", now["status"]) if failed else ("new", "")
-            values = ("", now["value"])
+            values = ("", format_value(now["value"]))
             cells.append(Difference(key, verdict, "", _text(now), why, values=values))
     both = [(t, base.records[t], new.records[t]) for t in base.records if t in new.records]
     settings = [found for table in both for found in settings_of(*table)]
@@ -105,7 +104,7 @@ def _tests(base: ResultSet, new: ResultSet, alpha: float) -> dict[Key, Test]:
 
 
 def _finite(old: Line, now: Line) -> bool:
-    return all(math.isfinite(float(line["value"])) for line in (old, now))
+    return all(math.isfinite(line["value"]) for line in (old, now))
 
 
 def _identical(old: Line, now: Line) -> bool:
@@ -126,7 +125,7 @@ def _lost(key: Key, old: Line, new: ResultSet) -> Difference:
     broken = {other: line["status"] for other, line in new.cells.items() if line["status"] != OK}
     status = next((why for other, why in broken.items() if covers(other, key)), "")
     verdict, why = ("failed", status) if status else ("vanished", "no such cell in the new set")
-    return Difference(key, verdict, _text(old), "", why, values=(old["value"], ""))
+    return Difference(key, verdict, _text(old), "", why, values=(format_value(old["value"]), ""))
 
 
 def _judged(key: Key, base: ResultSet, new: ResultSet, rule: Rule, test: Test) -> Difference:
@@ -144,12 +143,13 @@ def _judged(key: Key, base: ResultSet, new: ResultSet, rule: Rule, test: Test) -
         if old.get(name) and now.get(name) and old[name] != now[name]:
             remarks.append(f"{name} {old[name]} -> {now[name]}")
     why = ", ".join(remarks)
-    if verdict in ("same", "better", UNDECIDED) and old["value"] != now["value"]:
+    values = format_value(old["value"]), format_value(now["value"])
+    if verdict in ("same", "better", UNDECIDED) and values[0] != values[1]:
         verdict = MOVED if verdict == "same" else verdict
         if _alike(key, base, new):
             verdict = "changed" if rule.exact else verdict
             why = f"{why}; not identical on the same machine"
-    accounts, values = " and ".join(EXACT[name] for name in moved), (old["value"], now["value"])
+    accounts = " and ".join(EXACT[name] for name in moved)
     texts = _text(old), _text(now)
     return Difference(key, verdict, *texts, why, test.p, values, accounts=accounts)
 
@@ -165,10 +165,11 @@ def _of_value(metric: str, old: Line, now: Line, rule: Rule, test: Test) -> tupl
     """The verdict on a value alone, and why."""
     if metric in TEXTS:
         return "same" if old["value"] == now["value"] else "worse", []
-    base, new = float(old["value"]), float(now["value"])
+    base, new = old["value"], now["value"]
     if not _finite(old, now):
         lost = "worse" if math.isfinite(base) else "better"
-        return ("same", []) if old["value"] == now["value"] else (lost, ["not finite"])
+        same = format_value(base) == format_value(new)
+        return ("same", []) if same else (lost, ["not finite"])
     scale = scale_of(metric, old["unit"])
     worse, loss = "worse" if scale.sign else "changed", loss_of(base, new, scale.sign)
     remarks = [f"{'loss' if scale.sign else 'distance'} {loss:+.{scale.digits}f}"]
@@ -176,7 +177,7 @@ def _of_value(metric: str, old: Line, now: Line, rule: Rule, test: Test) -> tupl
         return "same", [*remarks, "identical"]
     allowed = scale.allowance(rule.tolerance, base)
     if test.p is None:
-        one = "no seed moves it" if old["std"] and now["std"] else "one seed"
+        one = "one seed" if None in (old["std"], now["std"]) else "no seed moves it"
         verdict = worse if loss > allowed else "better" if loss < -allowed else "same"
         return verdict, [*remarks, f"{one}, tolerance {allowed:g}"]
     text = f"p = {test.p:.2g}"
@@ -198,14 +199,15 @@ def _shares(old: Line, now: Line) -> list[str]:
     return [f"mean over {' -> '.join(counts)} values"]
 
 
-def _account(name: str, old: str, now: str) -> str:
+def _account(name: str, old: float | None, now: float | None) -> str:
     """`bytes up 10 -> 11 (+10.0 %)`."""
-    if not name.startswith("bytes") or not old or not now:
-        return f"{EXACT[name]} {old or 'none'} -> {now or 'none'}"
-    share = f" ({100 * (int(now) / int(old) - 1):+.1f} %)" if int(old) else ""
-    return f"{EXACT[name]} {int(old):,} -> {int(now):,}{share}"
+    if not name.startswith("bytes") or old is None or now is None:
+        return f"{EXACT[name]} {format_value(old) or 'none'} -> {format_value(now) or 'none'}"
+    share = f" ({100 * (now / old - 1):+.1f} %)" if old else ""
+    return f"{EXACT[name]} {old:,} -> {now:,}{share}"
 
 
 def _text(cell: Line) -> str:
     scale = scale_of(cell["metric"], cell["unit"])
-    return scale.text(cell["value"]) + (f" ± {scale.text(cell['std'])}" if cell["std"] else "")
+    spread = "" if cell["std"] is None else f" ± {scale.text(cell['std'])}"
+    return scale.text(cell["value"]) + spread

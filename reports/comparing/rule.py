@@ -89,9 +89,9 @@ def measurements(base: Line, new: Line) -> tuple[int, int]:
     """How many measurements either side is the mean of: its seeds. Where the values of neither side
     differ over seeds, these move nothing that the cell depends on: they are one measurement.
     """
-    if not any(float(cell["std"] or 0) for cell in (base, new)):
+    if not any((cell["std"] or 0) for cell in (base, new)):
         return 1, 1
-    return int(base["n"]), int(new["n"])
+    return base["n"], new["n"]
 
 
 def p_value(base: Line, new: Line, sign: int, noise: float = 0.0) -> float:
@@ -104,8 +104,8 @@ def p_value(base: Line, new: Line, sign: int, noise: float = 0.0) -> float:
     """
     from scipy.stats import norm, ttest_ind_from_stats
 
-    means = float(base["value"]), float(new["value"])
-    stds = [max(float(cell["std"] or 0), noise) for cell in (base, new)]
+    means = base["value"], new["value"]
+    stds = [max((cell["std"] or 0), noise) for cell in (base, new)]
     n = measurements(base, new)
     if min(n) > 1:
         alternative = {1: "less", -1: "greater", 0: "two-sided"}[sign]

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from metrics.names import TEXTS
 from reports.tables.table import (
     Block,
     Layout,
@@ -20,7 +19,7 @@ from reports.tables.table import (
     left_out,
 )
 from results.published import format_column, parse_column
-from results.record import OK
+from results.record import OK, TEXTS
 
 NUMBERS = ("value", "std", "published")
 

@@ -182,7 +182,7 @@ def _compared(result: Result) -> pd.DataFrame:
     having settled: `yes`, `no`, or nothing, as files say that are older.
     """
     lines = result.sheet.shown(result.lines)
-    lines = lines[lines["difference"] != ""]
+    lines = lines[lines["difference"].notna()]
     return lines.reindex(columns=_NOTHING.columns, fill_value="")
 
 

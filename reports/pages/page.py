@@ -29,10 +29,10 @@ from reports.tables.table import (
     Panel,
     block_title,
     blocks,
-    is_number,
     marked_title,
     measured_text,
     printed_rows,
+    printed_text,
 )
 from results import published
 from results.files import ResultsError
@@ -66,14 +66,12 @@ def cell_of(block: Block, line: Line | None, best: bool) -> dict[str, Any]:
     if line is None:
         return {**EMPTY, "text": "–"}
     scale = block.scale
-    printed = scale.text(line["published"]) + (
-        f" ± {scale.text(line['published_std'])}" if line["published_std"] else ""
-    )
+    printed = printed_text(line, scale)
     if line["status"] != OK:
         return {**EMPTY, "text": "failed", "published": printed, "failed": line["status"]}
-    difference, step = line["difference"], 0
-    if difference and is_number(difference):
-        number, printed_value = float(difference), abs(float(line["published"])) or 1.0
+    difference, step = line["difference"] or "", 0
+    if isinstance(line["difference"], float):
+        number, printed_value = line["difference"], abs(line["published"]) or 1.0
         # What is counted has no tolerance; it is coloured by its share of the printed number.
         distance = abs(number) / (scale.allowance(1.0, printed_value) or printed_value)
         # A number without better or worse is not coloured.
@@ -84,9 +82,9 @@ def cell_of(block: Block, line: Line | None, best: bool) -> dict[str, Any]:
     return {**EMPTY, **shown, "step": step, "best": best}
 
 
-def spread_of(texts: Sequence[str], unit: float, digits: int) -> str:
+def spread_of(values: Sequence[float | None], unit: float, digits: int) -> str:
     """Numbers of a row's columns as one text, a range where they differ."""
-    numbers = [float(text) for text in texts if text]
+    numbers = [value for value in values if value is not None]
     return range_text(numbers, unit, digits) if numbers else "–"
 
 
@@ -214,7 +212,7 @@ def section_of(result: Result) -> dict[str, Any]:
         "downloads": [(s, f"{stem}.{s}", f"{place}.{s}") for s in (*there, "tex")],
         "failed": int((lines["status"] != OK).sum()),
         "measured": int((shown["status"] == OK).sum()),
-        "compared": int((shown["difference"] != "").sum()),
+        "compared": int(shown["difference"].notna().sum()),
         "printed": printed_numbers(layout.key),
     }
 

@@ -101,15 +101,14 @@ def sentences(layout: Layout, lines: Sequence[Line], metric: str) -> list[str]:
         if line["status"] == "ok" and keys.pop("at", "") == COMMON:
             by_column.setdefault(format_column(dict(keys)), {}).setdefault(line["row"], {})[
                 line["metric"]
-            ] = float(line["value"])
+            ] = line["value"]
     scale, size = scale_of(metric, layout.unit), scale_of(BANDWIDTH, layout.unit)
     texts = []
     for column, rows in by_column.items():
         sent = ", ".join(
-            f"{layout.rows[row]} {size.text(str(values[BANDWIDTH]))} GB"
-            for row, values in rows.items()
+            f"{layout.rows[row]} {size.text(values[BANDWIDTH])} GB" for row, values in rows.items()
         )
-        value = scale.text(str(next(iter(rows.values()))[metric]))
+        value = scale.text(next(iter(rows.values()))[metric])
         texts.append(
             f"{column}: {value} is the highest {scale.title} that every row reaches; bandwidth"
             f" until then: {sent}"
@@ -140,7 +139,7 @@ def at_which(records: Sequence[Record], metric: str, unit: str) -> str:
                 by_column.setdefault(record.column, []).append(m.value)
     sign = " %" if facts(metric).share and unit == PERCENT else ""
     texts = [
-        f"{name} {scale.text(str(sum(values) / len(values)))}{sign} in {column}"
+        f"{name} {scale.text(sum(values) / len(values))}{sign} in {column}"
         for column, values in by_column.items()
     ]
     return f" (at {', '.join(texts)})" if texts else ""

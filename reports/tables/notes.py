@@ -40,7 +40,7 @@ UNCOUNTED = (
 def is_uncounted(line: Line) -> bool:
     """Whether a line is of HD95 as it was before means said of how many values they are."""
     distance = line["metric"].removesuffix(BY_GROUP) == "hd95"
-    return distance and line["status"] == OK and not line.get("of", "")
+    return distance and line["status"] == OK and line.get("of") is None
 
 
 def count_notes(lines: Iterable[Line]) -> list[str]:
@@ -69,7 +69,7 @@ def privacy_of(layout: Layout, lines: pd.DataFrame) -> list[str]:
     for line in records_of(_lines_with(lines, "epsilon")):
         column = heading(parse_column(line["column"]))
         row = layout.rows.get(line["row"], line["row"])
-        spent.setdefault(row, {})[column] = f"{float(line['epsilon']):.3f}"
+        spent.setdefault(row, {})[column] = f"{line['epsilon']:.3f}"
     return [
         f"epsilon spent, {row}: " + "; ".join(f"{c}: {v}" for c, v in by_column.items())
         for row, by_column in spent.items()
@@ -80,7 +80,7 @@ def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
     """The measured lines that have an entry `name`; none where the CSV is older than that."""
     if name not in lines:
         return pd.DataFrame(columns=[*lines.columns, name])
-    return lines[(lines["status"] == OK) & (lines[name] != "")]
+    return lines[(lines["status"] == OK) & lines[name].notna() & (lines[name] != "")]
 
 
 def bold(layout: Layout) -> str:

@@ -11,12 +11,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from metrics.names import TEXTS
 from reports.tables.units import unit_of
 from results.files import ResultsError
 from results.frame import read_records
-from results.record import Record
-from results.store import CSV_COLUMNS, PLACE, Line, read_csv, records_of, summarise
+from results.record import FAILED, OK, TEXTS, Record
+from results.store import (
+    CSV_COLUMNS,
+    PLACE,
+    Line,
+    format_value,
+    read_csv,
+    records_of,
+    summarise,
+)
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""
@@ -94,7 +101,7 @@ def read_set(path: Path, name: str = "") -> ResultSet:
         numbers = lines[~lines["metric"].isin(["", *TEXTS])]
         units = {
             str(metric): unit_of(paper, printed, str(metric), filter(math.isfinite, values))
-            for metric, values in numbers["value"].astype(float).groupby(numbers["metric"])
+            for metric, values in numbers.groupby("metric")["value"]
         }
         lines["unit"] = [units.get(metric, "") for metric in lines["metric"]]
         for line in records_of(lines):
@@ -116,7 +123,7 @@ def check_agree(path: Path, lines: pd.DataFrame, records: Sequence[Record]) -> N
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The lines of a table's CSV, as text. Raises ResultsError, with the line, if anything in it is
+    """The lines of a table's CSV. Raises ResultsError, with the line, if anything in it is
     not as it was written.
     """
     lines = read_csv(path, REQUIRED)
@@ -139,57 +146,44 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def _wrong(line: Line) -> str:
     """What in a line no table has; empty if nothing."""
-    if line["status"] != "ok":
-        failed = line["status"].startswith("failed") and not line["metric"] and not line["value"]
+    if line["status"] != OK:
+        failed = line["status"].startswith(FAILED) and not line["metric"] and line["value"] is None
         return "" if failed else f"status {line['status']!r} of a cell with a metric or a value"
     if not line["metric"]:
         return "no metric"
-    numbers = (
-        ["std", "epsilon", "delta"]
-        if line["metric"] in TEXTS
-        else ["value", "std", "epsilon", "delta"]
-    )
-    for name in numbers:
-        if (line[name] or name == "value") and not _is_number(line[name]):
-            return f"{name} {line[name]!r} is not a number"
-    if line["std"] and not float(line["std"]) >= 0 and math.isfinite(float(line["value"])):
+    is_text = line["metric"] in TEXTS
+    for name in ("std", "epsilon", "delta", *(() if is_text else ("value",))):
+        if not isinstance(line[name], float) and (line[name] is not None or name == "value"):
+            return f"{name} {format_value(line[name])!r} is not a number"
+    if line["std"] is not None and not line["std"] >= 0 and math.isfinite(line["value"]):
         return f"std {line['std']!r} is none"
-    if any(line[name] and not float(line[name]) > 0 for name in ("epsilon", "delta")):
+    if any(line[name] is not None and not line[name] > 0 for name in ("epsilon", "delta")):
         return "a privacy budget that is not above 0"
-    if wrong := _wrong_difference(line):
-        return wrong
-    counted = (("defined", 0), ("of", 1)) if line.get("of") or line.get("defined") else ()
-    exact = (("n", 2 if line["std"] else 1), ("bytes_up", 0), ("bytes_down", 0))
-    for name, least in (*exact, *counted):
-        if not (line[name].isascii() and line[name].isdigit() and int(line[name]) >= least):
-            return f"{name} {line[name]!r} is not a whole number from {least}"
-    if counted and int(line["defined"]) > int(line["of"]):
+    if _difference_is_wrong(line, is_text):
+        told = {name: format_value(line[name]) for name in ("value", *PRINTED)}
+        return f"difference {told['difference']!r} is not that of {told['value']} and" + (
+            f" {told['published']}"
+        )
+    counted = (line.get("defined"), line.get("of")) != (None, None)
+    wholes = {"n": 1 if line["std"] is None else 2, "bytes_up": 0, "bytes_down": 0}
+    for name, least in {**wholes, **({"defined": 0, "of": 1} if counted else {})}.items():
+        if not (isinstance(line[name], int) and line[name] >= least):
+            return f"{name} {format_value(line[name])!r} is not a whole number from {least}"
+    if counted and line["defined"] > line["of"]:
         return f"a mean of {line['defined']} of {line['of']} values"
     return ""
 
 
-def _wrong_difference(line: Line) -> str:
-    """What is wrong with the difference from print; empty if nothing."""
-    value, printed, difference = (line[name] for name in ("value", "published", "difference"))
-    if line["metric"] in TEXTS:
-        word = "" if not printed else "same" if value == printed else "differs"
-        return "" if difference == word else f"difference {difference!r} is not {word!r}"
-    if not printed and not difference:
-        return ""
-    right = float(value) - float(printed) if _is_number(printed) else math.nan
-    if not math.isfinite(right) and not difference:
-        return ""  # from infinity there is none
+def _difference_is_wrong(line: Line, is_text: bool) -> bool:
+    """Whether the difference is not that of the value from the printed one."""
+    value, printed, difference = (line[name] for name in ("value", *PRINTED))
+    if is_text:
+        word = "same" if value == printed else "differs"
+        return bool(difference != (None if printed is None else word))
+    if printed is None and difference is None:
+        return False
+    right = value - printed if isinstance(printed, float) else math.nan
+    if difference is None:
+        return math.isfinite(right)  # from infinity there is none
     near = 1e-11 + 1e-9 * abs(right)
-    if not _is_number(difference) or not abs(float(difference) - right) <= near:
-        return f"difference {difference!r} is not that of {value} and {printed}"
-    return ""
-
-
-def _is_number(text: str) -> bool:
-    if "_" in text:  # which Python would read
-        return False
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return not isinstance(difference, float) or not abs(difference - right) <= near

@@ -18,7 +18,7 @@ import pandas as pd
 from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
 from reports.tables.ranking import Spot, complete, critical_difference, friedman, mean_ranks, spots
 from reports.tables.run_costs import ACCURACY, Mean, at_equal_cost, seconds
-from reports.tables.table import ShownTable, broken_rows, cut_short, fullest, is_number, share_of
+from reports.tables.table import ShownTable, broken_rows, cut_short, fullest, share_of
 from results.published import format_column, parse_column
 from results.record import OK
 from results.store import Line
@@ -173,10 +173,10 @@ def standings_of(tables: Iterable[ShownTable]) -> Standings:
             if line["metric"] == PROPERTY:
                 holds = parse_column(line["column"])[PROPERTY]
                 _add_property(method, holds, line["value"] == "yes")
-            elif of_all and is_number(line["value"]) and math.isfinite(float(line["value"])):
+            elif of_all and isinstance(line["value"], float) and math.isfinite(line["value"]):
                 keys = [condition.key for condition in at]
                 for key in keys:
-                    seeds[key] = min(seeds.get(key, int(line["n"])), int(line["n"]))
+                    seeds[key] = min(seeds.get(key, line["n"]), line["n"])
                 method.add(line["metric"], keys, value_of(line))
         for record in table.records:
             for kind in record.bytes_by_kind if record.status == OK else ():
@@ -203,8 +203,8 @@ def _beside(line: Line) -> tuple[str, str]:
 
 def value_of(line: Line) -> Mean:
     """The number of a CSV's line."""
-    std = float(line["std"]) if line["std"] else math.nan
-    return Mean(float(line["value"]), std, int(line["n"]), cut_short(line))
+    std = math.nan if line["std"] is None else line["std"]
+    return Mean(line["value"], std, line["n"], cut_short(line))
 
 
 def _places(table: ShownTable) -> dict[tuple[str, str], list[Condition]]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
-from metrics.names import TEXTS
 from reports.tables.units import FRACTION, Scale, scale_of
 from results.names import printable
 from results.published import format_column, parse_column, published_table
-from results.record import OK, Record
-from results.store import PLACE, Line, format_value, records_of
+from results.record import OK, TEXTS, Record
+from results.store import PLACE, Line, records_of
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,10 @@ def blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
         ]
         unlike = layout.unlike.get(metric, "")
         if unlike:
-            cells = {place: {**line, "difference": ""} for place, line in cells.items()}
+            cells = {place: {**line, "difference": None} for place, line in cells.items()}
         metric_blocks.append(Block(scale_of(metric, layout.unit), cells, drawn, unlike))
-    in_print = any(line["published"] for block in metric_blocks for line in block.cells.values())
+    lines_shown = (line for block in metric_blocks for line in block.cells.values())
+    in_print = any(line["published"] is not None for line in lines_shown)
     return [replace(block, in_print=in_print) for block in metric_blocks]
 
 
@@ -200,9 +201,9 @@ def cells_of(
             else [column]
         ):
             cell = printed.get((row, place))
-            known = {"published_std": format_value(cell.std) if cell else ""}
+            known: dict[str, Any] = {"published_std": cell.std if cell else None}
             if failed and cell is not None:
-                known["published"] = format_value(cell.value)
+                known["published"] = cell.value
             cells[row, place] = {**line, **known}
     return cells
 
@@ -296,7 +297,7 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     lines = {
         row: line
         for row, line in candidates.items()
-        if line["status"] == OK and is_number(line["value"])
+        if line["status"] == OK and isinstance(line["value"], float)
     }
     most = fullest(lines.values())
     lines = {row: line for row, line in lines.items() if share_of(line) == most}
@@ -306,12 +307,12 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
         if not line.get("statistic", "").startswith(OPTIMISTIC)
     }
     compared = fair or lines
-    values = {row: block.scale.sign * float(line["value"]) for row, line in compared.items()}
+    values = {row: block.scale.sign * line["value"] for row, line in compared.items()}
     if block.scale.sign == 0 or len(values) < 2:
         return set()
     best = max(values, key=lambda row: values[row])
     reached = (
-        values[row] + float(line["std"] or 0) >= values[best]
+        values[row] + (line["std"] or 0) >= values[best]
         for row, line in compared.items()
         if row != best
     )
@@ -324,7 +325,7 @@ def measured_text(line: Line, scale: Scale) -> str:
     """
     if line["status"] != OK:
         return "failed"
-    spread = f" ± {scale.text(line['std'])}" if line["std"] else ""
+    spread = "" if line["std"] is None else f" ± {scale.text(line['std'])}"
     of = f" ({short})" if (short := left_out(line)) else ""
     return scale.text(line["value"]) + spread + of + (f" {MARK}" if cut_short(line) else "")
 
@@ -336,19 +337,19 @@ def cut_short(line: Line) -> bool:
 
 def published_text(line: Line, scale: Scale) -> str:
     """`(78.57 ± 0.22, -0.80)`: the printed value with its spread, and ours minus it."""
-    if not line["published"]:
+    if line["published"] is None:
         return "" if line["metric"] in ("", *TEXTS) else "(not printed)"
-    printed = scale.text(line["published"]) + (
-        f" ± {scale.text(line['published_std'])}" if line["published_std"] else ""
-    )
-    difference = line["difference"]
-    if not difference or not line["value"]:
+    printed, difference = printed_text(line, scale), line["difference"]
+    if difference is None or line["value"] is None:
         return f"({printed})"
-    return (
-        f"({printed}, {float(difference):+.{scale.digits}f})"
-        if is_number(difference)
-        else f"({printed}, {difference})"
-    )
+    apart = difference if isinstance(difference, str) else f"{difference:+.{scale.digits}f}"
+    return f"({printed}, {apart})"
+
+
+def printed_text(line: Line, scale: Scale) -> str:
+    """`78.57 ± 0.22`: the printed value with its spread; empty without one."""
+    spread = line["published_std"]
+    return scale.text(line["published"]) + ("" if spread is None else f" ± {scale.text(spread)}")
 
 
 def row_title(layout: Layout, row: str) -> str:
@@ -369,8 +370,8 @@ def share_of(line: Line) -> float:
     """The share of a line's values that are defined; 1 where they were not counted, as in older
     CSVs.
     """
-    of = line.get("of", "")
-    return float(line["defined"]) / float(of) if of else 1.0
+    of: int | None = line.get("of")
+    return float(line["defined"] / of) if of else 1.0
 
 
 def left_out(line: Line) -> str:

@@ -128,14 +128,14 @@ def totals(lines: pd.DataFrame) -> pd.DataFrame:
         format_column({key: v for key, v in pairs.items() if key != "selection"}) for pairs in keys
     ]
     of_teacher = lines.assign(column=places)[is_selection].groupby(PLACE, sort=False)
-    sums = of_teacher["value"].agg(lambda values: math.fsum(map(float, values)))
+    sums = of_teacher["value"].agg(math.fsum)
     shown = of_teacher.last().assign(
         value=[
-            repr(total if metric == SELECTED else total / count)
+            total if metric == SELECTED else total / count
             for (_, _, metric), total, count in zip(
                 sums.index, sums.tolist(), of_teacher.size(), strict=True
             )
         ],
-        std="",
+        std=None,
     )
     return pd.concat([shown.reset_index(), lines[~is_selection]], ignore_index=True)

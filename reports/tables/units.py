@@ -30,12 +30,11 @@ class Scale:
     counted: bool = False
     """Whether it counts something."""
 
-    def text(self, value: str) -> str:
-        """A CSV value with the metric's number of digits; texts as they are."""
-        try:
-            return f"{float(value):.{self.digits}f}"
-        except ValueError:
-            return value
+    def text(self, value: float | str | None) -> str:
+        """A number with the metric's digits; a text as it is, and empty for None."""
+        if value is None or isinstance(value, str):
+            return value or ""
+        return f"{value:.{self.digits}f}"
 
     def allowance(self, tolerance: float, value: float) -> float:
         """The tolerance in the table's unit; of a metric without a known scale, as a share of the

@@ -7,7 +7,7 @@ from matplotlib.text import Annotation
 
 from reports.pages.sheet import Sheet
 from reports.tables.table import Layout
-from results.store import CSV_COLUMNS
+from results.store import COUNTS, CSV_COLUMNS, NUMBERS, parse_value
 
 COLUMNS = tuple(
     f"dataset={d} distribution={k}"
@@ -33,7 +33,8 @@ def layout(columns=COLUMNS, x_axis="", unit="fraction", key="dlad/table2"):
 
 def table_of(lines):
     """Lines as a table's CSV gives them."""
-    return pd.DataFrame(lines) if lines else pd.DataFrame(columns=list(CSV_COLUMNS))
+    frame = pd.DataFrame(lines, dtype=object) if lines else pd.DataFrame(columns=list(CSV_COLUMNS))
+    return frame.where(frame.notna(), None)
 
 
 def line(row, column, value, published="", **more):
@@ -45,7 +46,15 @@ def line(row, column, value, published="", **more):
         "published": published,
         "difference": difference,
     }
-    return {**dict.fromkeys(CSV_COLUMNS, ""), "metric": "accuracy", "status": "ok", **own, **more}
+    text = {**dict.fromkeys(CSV_COLUMNS, ""), "metric": "accuracy", "status": "ok", **own, **more}
+    return {name: as_read(name, cell) for name, cell in text.items()}
+
+
+def as_read(name, cell):
+    """A cell of a CSV as it is read."""
+    if name not in NUMBERS or not isinstance(cell, str):
+        return cell
+    return parse_value(cell, int if name in COUNTS else float)
 
 
 def visible(figure):

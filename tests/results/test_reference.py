@@ -44,7 +44,7 @@ def chance(key: tuple[str, str, str, str]) -> float:
     cell = REFERENCE.cells[key]
     for row in FLOORS:
         if (floor := REFERENCE.cells.get((key[0], row, *key[2:]))) is not None:
-            return float(floor["value"])
+            return floor["value"]
     whole = 100 if cell["unit"] == "percent" else 1
     if key[3] == "accuracy":
         return whole / catalogue.source(cell["data"]).classes
@@ -57,9 +57,9 @@ def chance(key: tuple[str, str, str, str]) -> float:
 @pytest.mark.parametrize("key", CELLS, ids=" ".join)
 def test_a_cell_is_above_chance_by_more_than_three_standard_deviations(key):
     cell = REFERENCE.cells[key]
-    assert (cell["status"], cell["n"]) == ("ok", "3")
-    gain = float(cell["value"]) - chance(key)
-    assert (-gain if key[3] in DISTANCES else gain) > 3 * float(cell["std"])
+    assert (cell["status"], cell["n"]) == ("ok", 3)
+    gain = cell["value"] - chance(key)
+    assert (-gain if key[3] in DISTANCES else gain) > 3 * cell["std"]
 
 
 def test_every_method_has_a_cell():

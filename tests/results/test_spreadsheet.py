@@ -52,7 +52,9 @@ def test_a_table_with_titles_that_would_be_run_is_read_back(tmp_path):
     with (tmp_path / "t.csv").open(newline="") as stream:
         [raw] = csv.DictReader(stream)
     assert (raw["row"], raw["column"], raw["value"]) == ("'=cmd|x", "'@key=-1", "-1.5")
-    assert read_csv(tmp_path / "t.csv").to_dict("records") == [line]
+    assert read_csv(tmp_path / "t.csv").to_dict("records") == [
+        line | {"value": -1.5, "std": None, "n": 1}
+    ]
 
 
 def test_a_comparison_runs_nothing_either(tmp_path):

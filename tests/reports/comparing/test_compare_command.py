@@ -180,7 +180,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(written):
 def test_the_csv_has_every_cell_with_all_digits(written):
     rows = list(csv.DictReader(written[1]["csv"].splitlines()))
     assert [row["verdict"] for row in rows] == ["same", "worse", "failed", "not compared"]
-    assert (rows[1]["base"], rows[1]["new"], rows[2]["p"]) == ("0.80", "0.70", "")
+    assert (rows[1]["base"], rows[1]["new"], rows[2]["p"]) == ("0.8", "0.7", "")
     assert 0 < float(rows[1]["p"]) < 0.001
 
 

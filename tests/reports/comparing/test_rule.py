@@ -7,8 +7,8 @@ import pytest
 from reports.comparing.rule import explained, holm, measurements, p_value
 
 
-def cell(value, std="", n=1):
-    return {"value": str(value), "std": str(std), "n": str(n)}
+def cell(value, std=None, n=1):
+    return {"value": value, "std": std, "n": n}
 
 
 def test_holms_procedure_by_hand():
@@ -48,7 +48,7 @@ def test_welchs_test_takes_no_spread_for_smaller_than_the_noise():
 def test_one_measurement_is_tested_with_what_is_known_of_its_spread(base, new, error):
     """z = 1.959964: p = 0.025, two-sided 0.05; the other way round 0.975."""
     noise = 2 / 1.959964 / error
-    base = {**base, "std": str(float(base["std"]) * noise)}
+    base = {**base, "std": base["std"] * noise}
     assert p_value(base, new, 1, noise) == pytest.approx(0.025, abs=1e-6)
     assert p_value(base, new, -1, noise) == pytest.approx(0.975, abs=1e-6)
     assert p_value(base, new, 0, noise) == pytest.approx(0.05, abs=1e-6)

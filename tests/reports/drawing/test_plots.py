@@ -177,9 +177,9 @@ def test_marks_of_runs_cut_short_lie_above_all_that_is_drawn(drawn, tmp_path, co
 )
 def test_a_mean_that_leaves_out_values_says_of_how_many_it_is(drawn, tmp_path, columns, x_axis):
     lines = [
-        line(row, c, "0.5", defined=defined, of="610")
+        line(row, c, "0.5", defined=defined, of=610)
         for c in columns
-        for row, defined in (("a", "112"), ("b", "610"))
+        for row, defined in (("a", 112), ("b", 610))
     ]
     plots.table_plot(layout(columns, x_axis), table_of(lines), tmp_path / "t.png")
     (axis,) = visible(drawn[0])

@@ -39,7 +39,7 @@ def test_sites_that_train_are_down_and_sites_of_the_test_across(drawn, tmp_path)
 
 def test_a_number_is_marked_where_it_was_cut_short_or_leaves_out_values(drawn, tmp_path):
     first, *others = lines(published="0.7")
-    short = first | {"defined": "112", "of": "610", "settled": "no"}
+    short = first | {"defined": 112, "of": 610, "settled": "no"}
     matrix_plot(layout(COLUMNS), table_of([short, *others]), tmp_path / "m.png", KEYS)
     [axis] = drawn[0].axes
     assert texts(axis)[:2] == ["0.900 §\n112 of 610\n(0.700)", "0.200\n(0.700)"]

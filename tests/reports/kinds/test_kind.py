@@ -42,14 +42,14 @@ def test_a_sheet_of_an_unknown_measure_is_read_and_shows_all_lines(tmp_path):
 
 def test_a_curve_is_shown_by_where_it_ends():
     shown = Sheet(layout(), "A paper", "", "curve").shown(LINES)
-    assert shown[["column", "value"]].values.tolist() == [["", "0.5"]]
+    assert shown[["column", "value"]].values.tolist() == [["", 0.5]]
 
 
 class Toy(Kind):
     """Doubles what it shows."""
 
     def shown(self, lines):
-        return lines.assign(value=[str(2 * float(value)) for value in lines["value"]])
+        return lines.assign(value=[2 * value for value in lines["value"]])
 
 
 def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(tmp_path, monkeypatch):
@@ -57,4 +57,4 @@ def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(tmp_path, monkeypatch
     monkeypatch.setattr(kind, "__file__", str(tmp_path / "kind.py"))
     monkeypatch.setitem(sys.modules, "reports.kinds.toy_measure", SimpleNamespace(KIND=Toy()))
     shown = Sheet(layout(), "A paper", "", "toy-measure").shown(LINES)
-    assert shown["value"].tolist() == ["0.5", "1.0"]
+    assert shown["value"].tolist() == [0.5, 1.0]

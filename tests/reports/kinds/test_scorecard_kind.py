@@ -8,6 +8,7 @@ import pandas as pd
 
 from reports.kinds.scorecard import KIND, PROPERTIES
 from reports.tables.table import Layout, ShownTable
+from tests.reports.drawn import table_of
 from tests.reports.tables.test_standings import LINES, TITLES
 
 
@@ -23,7 +24,7 @@ def made(lines):
         columns=tuple(dict.fromkeys(line["column"] for line in lines)),
         labels=("smoke",),
     )
-    return ShownTable(layout, pd.DataFrame(lines).fillna(""), ())
+    return ShownTable(layout, table_of(lines), ())
 
 
 def test_ranks_are_said_first_and_every_property_is_defined():
@@ -44,7 +45,7 @@ def test_of_one_method_there_are_no_ranks():
 
 
 def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
-    lines = [*LINES, {**LINES[1], "row": "other", "value": "95", "contract": "it forgets"}]
+    lines = [*LINES, {**LINES[1], "row": "other", "value": 95.0, "contract": "it forgets"}]
     table = made(lines)
     rows = {**TITLES, "other": "Other ✗"}
     table = replace(table, layout=replace(table.layout, rows=rows))

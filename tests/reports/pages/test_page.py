@@ -32,7 +32,7 @@ def cell(value, published, metric="accuracy", unit="fraction", **more):
     column = "test=x"
     found = line("a", column, value, published, metric=metric, published_std="", **more)
     (block,) = blocks(layout((column,), unit=unit, key="none/such"), table_of([found]))
-    return cell_of(block, {**found, "published_std": ""}, best=False)
+    return cell_of(block, {**found, "published_std": None}, best=False)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_a_cell_has_its_number_and_that_of_print_or_why_it_failed():
 
 
 def test_costs_of_a_row_are_a_range_where_its_columns_differ():
-    assert spread_of(["2000000", "2000000"], 1e6, 1) == "2.0"
-    assert spread_of(["2000000", "", "1000000"], 1e6, 1) == "1.0 to 2.0"
-    assert spread_of([""], 1, 2) == "–"
+    assert spread_of([2000000, 2000000], 1e6, 1) == "2.0"
+    assert spread_of([2000000, None, 1000000], 1e6, 1) == "1.0 to 2.0"
+    assert spread_of([None], 1, 2) == "–"
 
 
 def test_bytes_and_the_best_of_a_column_stand_in_their_rows(tmp_path):

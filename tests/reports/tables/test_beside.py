@@ -18,7 +18,7 @@ def test_accuracy_under_privacy_stands_in_the_conditions_of_its_data_and_public_
 
     found = standings_of([TOYS])
     lines = [
-        private("plain", "none", "1", 40, std="2"),
+        private("plain", "none", "1", 40, std=2.0),
         private("plain", "none", "inf", 80),
         private("public", "in", "1", 50),
         private("public", "in", "4", 60, settled="no"),
@@ -82,7 +82,7 @@ def test_what_leaks_stands_beside_the_floor_of_the_same_public_images():
         return {**made, "column": f"{made['column']} client={client}"}
 
     lines = [
-        leak("update", "none", "psnr", 13, std="1"),
+        leak("update", "none", "psnr", 13, std=1.0),
         leak("update", "none", "psnr", 99, client="1"),
         leak("update", "none", "accuracy", 99),
         leak("floor", "in", "psnr", 17),

@@ -147,12 +147,12 @@ def test_the_csv_has_every_round_and_the_common_value(lines):
         if line["row"] == "b"
     ] == [
         *(
-            (f"{PANEL} round={number}", metric, str(value), "0.0")
+            (f"{PANEL} round={number}", metric, value, 0.0)
             for number, point in enumerate(DISTILLATION, 1)
             for metric, value in zip(("bandwidth-gb", "accuracy"), point, strict=True)
         ),
-        (f"{PANEL} at=highest-common", "accuracy", "45.0", "0.0"),
-        (f"{PANEL} at=highest-common", "bandwidth-gb", "1.5", "0.0"),
+        (f"{PANEL} at=highest-common", "accuracy", 45.0, 0.0),
+        (f"{PANEL} at=highest-common", "bandwidth-gb", 1.5, 0.0),
     ]
 
 
@@ -162,14 +162,14 @@ def test_the_table_has_the_end_of_every_curve_and_the_common_value(lines):
         for line in records_of(summary(lines))
     }
     assert shown == {
-        ("a", f"{PANEL} at=end", "accuracy"): "60.0",
-        ("a", f"{PANEL} at=end", "bandwidth-gb"): "4.0",
-        ("b", f"{PANEL} at=end", "accuracy"): "45.0",
-        ("b", f"{PANEL} at=end", "bandwidth-gb"): "1.5",
-        ("a", f"{PANEL} at=highest-common", "accuracy"): "45.0",
-        ("a", f"{PANEL} at=highest-common", "bandwidth-gb"): "4.0",
-        ("b", f"{PANEL} at=highest-common", "accuracy"): "45.0",
-        ("b", f"{PANEL} at=highest-common", "bandwidth-gb"): "1.5",
+        ("a", f"{PANEL} at=end", "accuracy"): 60.0,
+        ("a", f"{PANEL} at=end", "bandwidth-gb"): 4.0,
+        ("b", f"{PANEL} at=end", "accuracy"): 45.0,
+        ("b", f"{PANEL} at=end", "bandwidth-gb"): 1.5,
+        ("a", f"{PANEL} at=highest-common", "accuracy"): 45.0,
+        ("a", f"{PANEL} at=highest-common", "bandwidth-gb"): 4.0,
+        ("b", f"{PANEL} at=highest-common", "accuracy"): 45.0,
+        ("b", f"{PANEL} at=highest-common", "bandwidth-gb"): 1.5,
     }
 
 

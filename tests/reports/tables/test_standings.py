@@ -7,7 +7,6 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from reports.tables.ranking import Spot
@@ -24,15 +23,17 @@ from reports.tables.standings_files import dumped
 from reports.tables.table import ShownTable
 from results.arrays import pack
 from results.record import Record
+from tests.reports.drawn import table_of
 
 TITLES = {"bound": "Bound", "plain": "Plain", "public": "Public"}
 
 
 def line(row, public, metric, value, **more):
     column = f"distribution=iid public={public}"
+    value = value if isinstance(value, str) else float(value)
     return {
-        **{"row": row, "column": column, "metric": metric, "value": str(value), "std": ""},
-        **{"n": "2", "status": "ok", "profile": "smoke"},
+        **{"row": row, "column": column, "metric": metric, "value": value, "std": None},
+        **{"n": 2, "status": "ok", "profile": "smoke"},
         **more,
     }
 
@@ -56,7 +57,7 @@ def record(row="plain", public="none", **more):
 def scored(lines, records=()):
     oracles, methods = frozenset({"bound"}), {"public": "of-outputs"}
     layout = SimpleNamespace(key="league/toy", rows=TITLES, oracles=oracles, methods=methods)
-    return ShownTable(layout, pd.DataFrame(lines).fillna(""), records)
+    return ShownTable(layout, table_of(lines), records)
 
 
 LINES = [
@@ -89,7 +90,7 @@ def test_bounds_and_methods_that_lack_a_condition_are_not_ranked():
 
 
 def test_a_mean_over_fewer_values_than_anothers_is_not_ranked():
-    few, complete = {"defined": "9", "of": "10"}, {"defined": "10", "of": "10"}
+    few, complete = {"defined": 9, "of": 10}, {"defined": 10, "of": 10}
     plain, public = LINES[1], LINES[2] | complete
     ranks = ranking(standings_of([scored([plain | few, public])]))
     assert ranks["mean_rank"] == {"public": 1.0}

@@ -85,8 +85,8 @@ def test_a_table_of_selections_shows_means_of_scores_and_sums_of_draws():
     shown = records_of(totals(pd.concat([lines, pd.DataFrame([failed])])))
     found = {(s["column"], s["metric"]): (s["value"], s["std"]) for s in shown[:-1]}
     teachers = [f"dataset=cifar10 teacher={n}" for n in (1, 2, 3)]
-    assert [found[t, "transferability"] for t in teachers] == [("0.5", "")] * 3
-    assert [found[t, "selected"] for t in teachers] == [("2.0", ""), ("1.0", ""), ("3.0", "")]
+    assert [found[t, "transferability"] for t in teachers] == [(0.5, None)] * 3
+    assert [found[t, "selected"] for t in teachers] == [(2.0, None), (1.0, None), (3.0, None)]
     assert len(found) == 6
     assert shown[-1] == failed
 
