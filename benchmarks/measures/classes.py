@@ -51,4 +51,4 @@ def classes_of_slot(federation: Federation, slot: str) -> str:
     return ",".join(str(c) for c in sorted(of_slot))
 
 
-MEASURE = Classes()
+MEASURES = {"classes": Classes()}

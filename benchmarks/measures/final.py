@@ -1,19 +1,25 @@
-"""A number for each of the table's metrics: what a run has reached in the end, mean over its
-models.
+"""The table's metrics by a run's history: what it has reached in the end, after every epoch, and
+against the bytes that had crossed; each the mean over its models.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
-from metrics.names import LOWER, facts
+from metrics.names import BANDWIDTH, LOWER, facts
+from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import EvaluationSettings
+    from federation.channel import Transfer
+    from federation.data import Checkpoint, LabelledSet
+
 
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
 """Metrics that one kind of task has and others lack: classes of images, and of pixels."""
@@ -54,7 +60,6 @@ def in_words(run: FittedCell, how: str) -> str:
     """How numbers came about that are `how` of each model: over how many models, and on which test
     films where there are findings.
     """
-    from benchmarks.measures.film_counts import scarce_findings
     from federation.tasks.multi_label import MultiLabel
 
     federation = run.federation
@@ -101,4 +106,101 @@ def statistic_name(histories: Sequence[Sequence[float]], how: EvaluationSettings
     return f"after the last of {length} epochs or rounds"
 
 
-MEASURE = Final()
+def scarce_findings(
+    test: LabelledSet, counted: Sequence[str], findings: Sequence[str]
+) -> list[str]:
+    """What a reader of means over the findings `counted` must know: how few films some are of, and
+    which have no AUC.
+
+    `findings` are those of the columns of the test set's targets.
+    """
+    from metrics.classification import UNKNOWN
+
+    known = (test.targets != UNKNOWN).sum(dim=0).tolist()
+    present = (test.targets == 1).sum(dim=0).tolist()
+    having, without = [], []
+    for finding in counted:
+        total, positive = (numbers[list(findings).index(finding)] for numbers in (known, present))
+        if 0 < positive < total:
+            having.append(f"{finding} {positive:,}")
+        else:
+            without.append(
+                f"{finding} ({positive:,} of {total:,} films)"
+                if total
+                else f"{finding} (not labelled)"
+            )
+    text = [f"films with each: {', '.join(having)}"] if having else []
+    return text + ([f"no AUC, and no part in the means: {', '.join(without)}"] if without else [])
+
+
+class Curve(Measure):
+    """A number per metric and epoch, under the column key `epoch`, counted from 1."""
+
+    every_epoch = True
+
+    def take(self, run: FittedCell) -> Taken:
+        models, measurements = run.models, list[Measurement]()
+        for metric in metrics_of(run):
+            histories = [checkpoint.history for checkpoint in models]
+            means = mean_of_numbers([h[metric] for h in histories]) * run.scale(metric)
+            for place, mean in enumerate(means):
+                counts = [count_in(history, metric, [place]) for history in histories]
+                measurements.append(counted(metric, mean, counts, f"epoch={place + 1}"))
+        return Taken(tuple(measurements), in_words(run, "epochs"))
+
+
+class Bandwidth(Measure):
+    """The table's first metric and the bandwidth up to it, under the column key `round`."""
+
+    every_epoch = True
+
+    def take(self, run: FittedCell) -> Taken:
+        metric, rounds = run.metrics[0], getattr(run.method, "rounds", None)
+        ledger = run.federation.channel.ledger
+        return Taken(*measure_traffic(metric, run.scale(metric), run.models, ledger, rounds))
+
+
+def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -> list[int]:
+    """Bytes, of all clients and both ways, that had crossed when each of a history's `count` values
+    was measured.
+
+    A history with a value per round of the ledger was measured after each of them. Any other is of
+    a model that was trained after everything had crossed. So is one where the method has fewer
+    `rounds` of its own: FedMD books the last consensus, from which its central model learns, as one
+    more.
+    """
+    per_round = Counter[int]()
+    for transfer in ledger:
+        per_round[transfer.round] += transfer.bytes
+    last = max(per_round, default=0)
+    if count != last or (rounds is not None and rounds < last):
+        return [per_round.total()] * count
+    return list(itertools.accumulate(per_round[number] for number in range(last + 1)))[1:]
+
+
+def measure_traffic(
+    metric: str,
+    scale: float,
+    fitted: Sequence[Checkpoint],
+    ledger: Sequence[Transfer],
+    rounds: int | None,
+) -> tuple[tuple[Measurement, ...], str]:
+    """The metric, mean over models, and the bandwidth in GB (10^9 bytes) up to it, in every round;
+    and how they came about.
+    """
+    values = mean_of_numbers([checkpoint.history[metric] for checkpoint in fitted]) * scale
+    sizes = crossed(ledger, len(values), rounds)
+    measurements = []
+    for place, (value, size) in enumerate(zip(values, sizes, strict=True)):
+        counts = [count_in(checkpoint.history, metric, [place]) for checkpoint in fitted]
+        at = f"round={place + 1}"
+        measurements.append(counted(metric, value, counts, at))
+        measurements.append(Measurement(BANDWIDTH, size / 1e9, at))
+    if len(set(sizes)) > 1:
+        how = f"after each of {len(values)} rounds, with the bytes until then"
+    else:
+        how = f"after each of {len(values)} epochs, when all bytes had crossed"
+    return tuple(measurements), how + (", mean over models" if len(fitted) > 1 else "")
+
+
+MEASURES = {"final": Final(), "curve": Curve(), "bandwidth": Bandwidth()}

@@ -1,19 +1,25 @@
-"""What a run has reached in the end; of a row that begins with a teacher's weights also how good
-the teachers are at their own tasks: FedSA's trial.
+"""What teachers have to give: how well each transfers, how a method scores them when it selects,
+and how good they are at their own tasks. FedSA's Table 3, Figure 4a and trial.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from benchmarks.measures.final import Final
-from benchmarks.tables.measure import FittedCell, Taken
+from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
 from results.record import Measurement
 
 if TYPE_CHECKING:
+    import torch
+
     from datasets.catalogue import ResolvedData
+    from federation.data import Checkpoint
     from federation.federation import Federation
+
 
 OWN = "teacher-accuracy"
 """The metric: the mean over teachers of each one's accuracy on held-out images of its classes."""
@@ -66,4 +72,121 @@ def own_accuracies(federation: Federation, private: ResolvedData) -> list[float]
     return accuracies
 
 
-MEASURE = Teachers()
+class Selection(Measure):
+    """A score and a count of draws for each selection and teacher."""
+
+    def take(self, run: FittedCell) -> Taken:
+        return Taken(*selections(run.fitted, run.config))
+
+
+def selections(fitted: Sequence[Checkpoint], config: Config) -> tuple[tuple[Measurement, ...], str]:
+    """At every selection each teacher's transferability, scaled to [0, 1] over the teachers, and
+    its draws.
+
+    The history has `transferability/N` and `selected/N` of every teacher N, counted from 1.
+    """
+    import torch
+
+    from models.saliency import unit_scaled
+
+    history = fitted[0].history
+    teachers = range(1, int(config["partition.clients"]) + 1)
+    scores = torch.tensor(
+        [history[f"transferability/{n}"] for n in teachers], dtype=torch.float64
+    ).T
+    measurements = []
+    for number, row in enumerate(unit_scaled(scores).tolist(), 1):
+        for teacher, value in zip(teachers, row, strict=True):
+            column = f"selection={number} teacher={teacher}"
+            measurements.append(Measurement("transferability", value, column))
+            measurements.append(
+                Measurement("selected", history[f"selected/{teacher}"][number - 1], column)
+            )
+    return tuple(measurements), "at each selection of the run"
+
+
+SELECTING = "evaluation.selecting"
+"""The setting that names the method which scores the teachers."""
+TRANSFER_ACCURACY = "transfer-accuracy"
+"""What the table calls the accuracy of a new last layer on a frozen teacher."""
+ACCURACY = "accuracy"
+"""What that layer's training calls it."""
+
+
+class Selecting(Protocol):
+    """A method that scores teachers by how their saliency looks like the target network's."""
+
+    def first_scores(self, federation: Federation) -> torch.Tensor:
+        """Scores (teachers,) before any teacher has taught."""
+
+    def cosines(self, federation: Federation, scores: torch.Tensor) -> torch.Tensor:
+        """The cosines (teachers,) that scores stand for."""
+
+
+class Transferability(Measure):
+    """Two numbers of the teacher that the row's method names in its field `teacher`: accuracy, and
+    similarity by another method.
+    """
+
+    def methods(self, config: Config) -> tuple[str, ...]:
+        return (str(config[SELECTING]),) if SELECTING in config else ()
+
+    def histories(self, run: FittedCell, metric: str) -> list[Sequence[float]]:
+        return super().histories(run, ACCURACY if metric == TRANSFER_ACCURACY else metric)
+
+    def take(self, run: FittedCell) -> Taken:
+        selecting = cast(Selecting, run.other_method(str(run.config[SELECTING])))
+        teacher = int(run.config[f"{run.name}.teacher"])
+        return Taken(*transfer_of(run.federation, selecting, teacher, run.fitted, run.percent))
+
+
+def first_scores(federation: Federation, method: Selecting) -> torch.Tensor:
+    """The method's first scores (teachers,), computed once for the cells of all teachers."""
+    from federation.cache import Stage, StageRequest
+
+    inputs = {**federation.stages.identity(), "method": dataclasses.asdict(cast(Any, method))}
+    request = StageRequest(
+        "similarities",
+        "saliency of all teachers",
+        inputs,
+        lambda: Stage({"scores": method.first_scores(federation)}),
+        type(method).__module__,
+    )
+    return federation.stages.cache.get(request).tensors["scores"]
+
+
+def transfer_of(
+    federation: Federation,
+    method: Selecting,
+    teacher: int,
+    fitted: Sequence[Checkpoint],
+    scale: float,
+) -> tuple[tuple[Measurement, ...], str]:
+    """A teacher's two numbers (`teacher` counts from 1), and how they were made; the similarity
+    scaled to [0, 1] over all.
+    """
+    from models.saliency import unit_scaled
+
+    accuracy = fitted[0].history[ACCURACY][-1] * scale
+    scores = first_scores(federation, method)
+    similarity = float(unit_scaled(scores)[teacher - 1])
+    measurements = (
+        Measurement(TRANSFER_ACCURACY, accuracy),
+        Measurement("saliency-similarity", similarity),
+    )
+    cosines = method.cosines(federation, scores)
+    span = f"{float(cosines.min()):.4f} to {float(cosines.max()):.4f}"
+    return (
+        measurements,
+        (
+            f"frozen encoder, new last layer; similarity before the first selection, {span}"
+            " stretched over 0 to 1"
+        ),
+    )
+
+
+MEASURES = {
+    "teachers": Teachers(),
+    "selection": Selection(),
+    "transferability": Transferability(),
+}

@@ -1,7 +1,7 @@
 """What is taken from a fitted federation: the interface of the files in `benchmarks/measures/`.
 
-A measure is known by its file's name and says what it needs of a cell before anything runs, so its
-module imports no framework: `take` does where it needs one.
+A measure is known by its name in its file's `MEASURES`. It says what it needs of a cell before
+anything runs, so its module imports no framework: `take` does where it needs one.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Taken:
 
 
 class Measure(ABC):
-    """One measure; its file has one instance, `MEASURE`."""
+    """One measure; its file has an instance of it in `MEASURES`, by name."""
 
     numbers: bool = False
     """Whether a cell has one number per metric, so that a table can be swept over budgets, and

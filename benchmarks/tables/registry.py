@@ -121,13 +121,11 @@ def find_scenario(task: str) -> Any:
 
 @functools.cache
 def measures() -> dict[str, str]:
-    """The module of every measure, by name: the files in `benchmarks/measures/` that define
-    `MEASURE`.
+    """The module of every measure, by name: what `MEASURES` of the files in `benchmarks/measures/`
+    have.
     """
-    return {
-        stem.replace("_", "-"): f"benchmarks.measures.{stem}"
-        for stem in _defining("measures", "MEASURE")
-    }
+    modules = [f"benchmarks.measures.{stem}" for stem in _defining("measures", "MEASURES")]
+    return {name: module for module in modules for name in importlib.import_module(module).MEASURES}
 
 
 def measure_module(name: str) -> str:
@@ -140,7 +138,7 @@ def measure_module(name: str) -> str:
 
 def find_measure(name: str) -> Measure:
     """The measure called `name`. Raises SpecError with near names."""
-    measure = importlib.import_module(measure_module(name)).MEASURE
+    measure = importlib.import_module(measure_module(name)).MEASURES[name]
     assert isinstance(measure, Measure)
     return measure
 

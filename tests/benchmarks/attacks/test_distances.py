@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks.attacks import distances
-from benchmarks.measures import leakage
+from benchmarks.measures.images import MEASURES
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
@@ -142,9 +142,9 @@ def test_a_method_that_has_nothing_to_compare_is_named(source, method, samples, 
 )
 def test_what_an_attack_cannot_be_is_refused_before_anything_runs(name, wrong, told):
     config = {"attack.images_by": "dlg", "attack.images": 3, "attack.clients": 1}
-    leakage.MEASURE.check(config)
+    MEASURES["leakage"].check(config)
     with pytest.raises(SpecError, match=f"{name} cannot be '{wrong}'; {told}"):
-        leakage.MEASURE.check({**config, name: wrong})
+        MEASURES["leakage"].check({**config, name: wrong})
 
 
 def test_a_few_grey_images_are_likened_by_psnr_and_larger_ones_by_ssim_too():

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.measures import attention
+from benchmarks.measures import films
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
@@ -80,7 +80,7 @@ def test_shares_are_of_positions_of_all_maps_of_findings_that_films_have():
     # Finding a: local models agree on column 1 and one of them looks at 0, the other at 2; the
     # central looks at 1 and 3.
     made = federation([(1, 3), (0,)], [[(0, 1), (0,)], [(1, 2), (0,)]], [[1, 0], [0, 0]])
-    found, how, _ = attention.measure(made, ["server"])
+    found, how, _ = films.attention_of(made, ["server"])
     assert shares(found) == {
         "attention-in-diversity": 0.5,
         "consensus-covered": 1.0,
@@ -88,7 +88,7 @@ def test_shares_are_of_positions_of_all_maps_of_findings_that_films_have():
     }
     assert how == "of 1 findings of the first 2 test films, at the end of the run; maps above 0.5"
     # With the second film's finding b, at whose column all look: (4 + 4) of (8 + 4) positions.
-    found, how, _ = attention.measure(
+    found, how, _ = films.attention_of(
         federation([(1, 3), (0,)], [[(0, 1), (0,)], [(1, 2), (0,)]], [[1, 255], [0, 1]]),
         ["server"],
         100,
@@ -102,11 +102,11 @@ def test_shares_are_of_positions_of_all_maps_of_findings_that_films_have():
 
 
 def test_a_share_of_nothing_is_left_out_and_maps_without_attention_are_counted():
-    found, _, _ = attention.measure(
+    found, _, _ = films.attention_of(
         federation([(), ()], [[(0,), (1,)], [(1,), (1,)]], [[1, 0]]), ["server"]
     )
     assert shares(found) == {"attention-empty": 1.0}  # nor is there a consensus on finding a
-    found, _, _ = attention.measure(
+    found, _, _ = films.attention_of(
         federation([(0,), ()], [[(0,), (1,)], [(0,), (1,)]], [[1, 1]]), ["server"]
     )
     assert shares(found) == {
@@ -118,7 +118,7 @@ def test_a_share_of_nothing_is_left_out_and_maps_without_attention_are_counted()
 
 def test_only_clients_that_hold_a_finding_bound_it():
     made = federation([(0,), (0,)], [[(0,), (0,)], [(3,), (3,)]], [[1, 0]], counts=[(5, 5), (0, 5)])
-    found, _, packed = attention.measure(made, ["server"])
+    found, _, packed = films.attention_of(made, ["server"])
     assert shares(found) == {
         "attention-in-diversity": 1.0,
         "consensus-covered": 1.0,
@@ -132,7 +132,7 @@ def test_a_client_with_a_label_set_of_its_own_has_its_maps_in_the_federations_pl
     made = federation(
         [(0,), (2,)], [[(0,), (0,)], [(2,)]], [[0, 1]], counts=[(5, 0), (0, 5)], tasks=(None, own)
     )
-    found, _, packed = attention.measure(made, ["server"])
+    found, _, packed = films.attention_of(made, ["server"])
     assert shares(found)["attention-in-diversity"] == 1.0
     assert (unpack(packed)["local"][0, 1] == 255 * np.eye(4)[[2] * 4]).all()
 
@@ -141,7 +141,7 @@ def test_what_is_drawn_is_of_films_with_different_findings_that_a_local_model_lo
     made = federation(
         [(0,), (0,)], [[(0,), (1,)], [(0,), (1,)]], [[0, 0], [1, 0], [1, 1], [1, 1], [0, 1]]
     )
-    arrays = unpack(attention.measure(made, ["server"])[2])
+    arrays = unpack(films.attention_of(made, ["server"])[2])
     assert {name: (array.shape, array.dtype) for name, array in arrays.items()} == {
         "images": ((2, 1, 4, 4), np.uint8),
         "finding": ((2,), np.uint8),
@@ -156,23 +156,23 @@ def test_what_is_drawn_is_of_films_with_different_findings_that_a_local_model_lo
     # Of finding a nobody has a map, so its film comes last; if that is so of all, they are shown
     # all the same.
     blind = federation([(0,), (0,)], [[(), (1,)], [(), (1,)]], [[1, 0], [0, 1]])
-    assert unpack(attention.measure(blind, ["server"])[2])["finding"].tolist() == [1, 0]
+    assert unpack(films.attention_of(blind, ["server"])[2])["finding"].tolist() == [1, 0]
     none = federation([(0,), (0,)], [[(), ()], [(), ()]], [[1, 0], [0, 1]])
-    assert unpack(attention.measure(none, ["server"])[2])["finding"].tolist() == [0, 1]
+    assert unpack(films.attention_of(none, ["server"])[2])["finding"].tolist() == [0, 1]
 
 
 def test_what_cannot_be_drawn_is_named():
     looks = [(0,), (0,)]
     with pytest.raises(ValueError, match="multi-label task, and the task is Classification"):
-        attention.measure(
+        films.attention_of(
             federation(looks, [looks] * 2, [[1, 0]], task=Classification(2)), ["server"]
         )
     with pytest.raises(ValueError, match="the method leaves 2"):
-        attention.measure(federation(looks, [looks] * 2, [[1, 0]]), ["server", "server"])
+        films.attention_of(federation(looks, [looks] * 2, [[1, 0]]), ["server", "server"])
     with pytest.raises(
         ValueError, match="none of the first 1 test films has a finding that a client holds"
     ):
-        attention.measure(
+        films.attention_of(
             federation(looks, [looks] * 2, [[1, 0]], counts=[(0, 5), (0, 5)]), ["server"]
         )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.measures.bandwidth import crossed, measure_traffic
+from benchmarks.measures.final import crossed, measure_traffic
 from federation.channel import Transfer
 from federation.data import Checkpoint
 from results.record import Measurement

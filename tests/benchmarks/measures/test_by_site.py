@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import torch
 
-from benchmarks.measures import by_site
+from benchmarks.measures.sites import numbers_of, subjects
 from federation.data import LabelledSet
 from results.record import Measurement
 
@@ -39,7 +39,7 @@ def taken(made, models, sites, metrics, scale=lambda metric: 1.0):
         scale=scale,
         over_models="mean over models" if len(models) > 1 else "",
     )
-    return by_site.measure(run, sites)
+    return numbers_of(run, sites)
 
 
 def test_one_model_on_one_site_has_its_metrics_in_the_tables_unit():
@@ -93,10 +93,10 @@ def test_subjects_are_counted_where_samples_are_someones():
     metrics = ("ssim", "num-test-subjects")
     found, _ = taken(made, ["a"], {"there": there}, metrics)
     assert [(m.metric, m.value) for m in found] == [("ssim", 0.7), ("num-test-subjects", 3.0)]
-    assert by_site.subjects(here) == {"num-test-subjects": 1.0}
+    assert subjects(here) == {"num-test-subjects": 1.0}
     found, _ = taken(made, ["a"], {"there": SITES["there"]}, metrics)
     assert [m.metric for m in found] == ["ssim"]
-    assert by_site.subjects(replace(there, groups=there.groups.to("meta"))) == {}
+    assert subjects(replace(there, groups=there.groups.to("meta"))) == {}
 
 
 def test_bytes_are_those_of_the_whole_run_whatever_is_measured():

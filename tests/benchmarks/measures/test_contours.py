@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.measures import contours
+from benchmarks.measures.sites import SHOWN, found, middle
 from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.regions import TUMOUR, Regions
@@ -31,9 +31,7 @@ def held(side=4, dims=2):
 
 
 def test_of_each_site_the_sample_with_most_that_is_labelled_is_shown():
-    shown = unpack(
-        contours.found(federation(Regions(TUMOUR)), None, {"here": held(), "there": held()})
-    )
+    shown = unpack(found(federation(Regions(TUMOUR)), None, {"here": held(), "there": held()}))
     assert set(shown) == {
         f"{kind}/{site}" for kind in ("image", "target", "predicted") for site in ("here", "there")
     }
@@ -43,13 +41,13 @@ def test_of_each_site_the_sample_with_most_that_is_labelled_is_shown():
 
 
 def test_of_a_large_image_the_middle_is_shown():
-    side = contours.SHOWN + 11
-    shown = unpack(contours.found(federation(Regions(TUMOUR)), None, {"here": held(side)}))
-    assert {array.shape[-2:] for array in shown.values()} == {(contours.SHOWN, contours.SHOWN)}
-    assert contours.middle(side) == slice(5, 5 + contours.SHOWN)
+    side = SHOWN + 11
+    shown = unpack(found(federation(Regions(TUMOUR)), None, {"here": held(side)}))
+    assert {array.shape[-2:] for array in shown.values()} == {(SHOWN, SHOWN)}
+    assert middle(side) == slice(5, 5 + SHOWN)
 
 
 @pytest.mark.parametrize(("task", "dims"), [(Classification(3), 2), (Regions(TUMOUR), 3)])
 def test_what_has_no_outlines_is_refused(task, dims):
     with pytest.raises(ValueError, match="contours are of objects in images"):
-        contours.found(federation(task), None, {"here": held(dims=dims)})
+        found(federation(task), None, {"here": held(dims=dims)})

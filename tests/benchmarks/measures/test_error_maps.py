@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.measures import error_maps
+from benchmarks.measures.sites import middle_slice, reconstructed
 from federation.data import LabelledSet
 from federation.tasks.reconstruction import Reconstruction
 from federation.training.inputs import Normalisation
@@ -33,9 +33,7 @@ def held(groups=(7, 7, 7, 3), shape=(1, 2, 2), device="cpu"):
 
 
 def test_of_each_site_the_middle_slice_of_the_first_subject_is_shown():
-    packed = error_maps.reconstructed(
-        federation(), None, {"here": held(), "there": held(groups=(4, 5, 5))}
-    )
+    packed = reconstructed(federation(), None, {"here": held(), "there": held(groups=(4, 5, 5))})
     shown = unpack(packed)
     assert set(shown) == {
         f"{kind}/{site}" for kind in ("image", "target", "predicted") for site in ("here", "there")
@@ -53,11 +51,11 @@ def test_of_each_site_the_middle_slice_of_the_first_subject_is_shown():
     [([7, 7, 7, 3], 1), ([7, 7, 3, 3], 1), ([2], 0), ([5, 0, 5, 0, 5, 5, 5], 4), (None, 0)],
 )
 def test_the_middle_is_that_of_the_first_ones_own_slices(groups, place):
-    assert error_maps.middle_slice(None if groups is None else np.array(groups)) == place
+    assert middle_slice(None if groups is None else np.array(groups)) == place
 
 
 def test_nothing_is_shown_of_a_plan():
-    assert error_maps.reconstructed(federation(), None, {"here": held(device="meta")}) == ""
+    assert reconstructed(federation(), None, {"here": held(device="meta")}) == ""
 
 
 @pytest.mark.parametrize(
@@ -71,4 +69,4 @@ def test_nothing_is_shown_of_a_plan():
 )
 def test_what_has_no_grey_targets_is_refused(other):
     with pytest.raises(ValueError, match=r"error maps are of grey images, .*Reconstruction"):
-        error_maps.reconstructed(federation(), None, {"here": other})
+        reconstructed(federation(), None, {"here": other})

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.measures import findings
+from benchmarks.measures.films import aucs_by_finding, overlapping
 from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.multi_label import MultiLabel
@@ -48,7 +48,7 @@ def test_every_shared_finding_has_an_auc_and_the_means_are_over_these():
     # a: both positives above both negatives; b: of four pairs one is in order.
     made, fitted = server(AB, [[0.0, 2.0], [1.0, 1.0], [2.0, 3.0], [3.0, 0.0]])
     test = site([0, 0, 1, 1], [1, 1, 0, 0])
-    found, how = findings.measure(made, fitted, test, ("a", "b"), ["a"], "here")
+    found, how = aucs_by_finding(made, fitted, test, ("a", "b"), ["a"], "here")
     assert found == (
         Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("auc", 0.5, "class=b", 1, 1),
@@ -61,7 +61,7 @@ def test_every_shared_finding_has_an_auc_and_the_means_are_over_these():
 
 def test_auc_is_in_percent_but_the_number_of_findings_is_not():
     made, fitted = server(AB, [[0.0, 2.0], [1.0, 1.0], [2.0, 3.0], [3.0, 0.0]])
-    found, _ = findings.measure(
+    found, _ = aucs_by_finding(
         made, fitted, site([0, 0, 1, 1], [1, 1, 0, 0]), ("a", "b"), ["a"], "here", 100
     )
     assert [m.value for m in found] == [100.0, 50.0, 2.0, 100.0, 75.0]
@@ -70,7 +70,7 @@ def test_auc_is_in_percent_but_the_number_of_findings_is_not():
 def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts():
     made, fitted = server(MultiLabel(("a", "b", "c", "d")), [[float(i)] * 4 for i in range(4)])
     test = site([0, 0, 1, 1], [0, 0, 0, 255], [1, 1, 1, 1], [255] * 4)
-    found, how = findings.measure(made, fitted, test, ("a", "b", "c", "d"), ["a", "b"], "here")
+    found, how = aucs_by_finding(made, fitted, test, ("a", "b", "c", "d"), ["a", "b"], "here")
     assert found == (
         Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("num-classes", 1.0, "class=all"),
@@ -86,7 +86,7 @@ def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts
 def test_a_model_that_lacks_findings_of_the_test_set_has_no_total():
     made, fitted = server(AB, [[float(i), 0.0] for i in range(4)])
     test = site([1, 1, 0, 0], [0, 0, 1, 1])  # of z and a: outputs are placed by name
-    found, how = findings.measure(made, fitted, test, ("z", "a"), ["a"], "there")
+    found, how = aucs_by_finding(made, fitted, test, ("z", "a"), ["a"], "there")
     assert found == (
         Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("num-classes", 1.0, "class=all"),
@@ -98,7 +98,7 @@ def test_a_model_that_lacks_findings_of_the_test_set_has_no_total():
 
 def test_without_an_overlapping_finding_there_is_no_mean_over_them():
     made, fitted = server(AB, [[float(i), 0.0] for i in range(4)])
-    found, _ = findings.measure(made, fitted, site([0, 0, 1, 1]), ("a",), [], "here")
+    found, _ = aucs_by_finding(made, fitted, site([0, 0, 1, 1]), ("a",), [], "here")
     assert [m.column for m in found] == ["class=a", "class=all", "class=total"]
 
 
@@ -111,7 +111,7 @@ def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_se
     }
     made = federation(AB, tables, clients)
     fitted = [SimpleNamespace(owner=f"client-{k}") for k in range(2)]
-    found, how = findings.measure(made, fitted, site([0, 0, 1, 1]), ("a",), ["a"], "here")
+    found, how = aucs_by_finding(made, fitted, site([0, 0, 1, 1]), ("a",), ["a"], "here")
     assert found[0] == Measurement("auc", 0.5, "class=a", 2, 2)  # 1 by the first, 0 by the second
     assert how.startswith("AUC on 4 test films of here, after training, mean over models;")
 
@@ -119,10 +119,10 @@ def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_se
 def test_what_has_no_auc_at_all_is_said():
     made, fitted = server(AB, [[0.0, 0.0]] * 4)
     with pytest.raises(ValueError, match="no finding has films of here both with and without it"):
-        findings.measure(made, fitted, site([0, 0, 0, 0]), ("a",), [], "here")
+        aucs_by_finding(made, fitted, site([0, 0, 0, 0]), ("a",), [], "here")
     made, fitted = server(Classification(2), [[0.0, 0.0]] * 4)
     with pytest.raises(ValueError, match="multi-label tasks, and the task is Classification"):
-        findings.measure(made, fitted, site([0, 0, 1, 1]), ("a",), [], "here")
+        aucs_by_finding(made, fitted, site([0, 0, 1, 1]), ("a",), [], "here")
 
 
 def test_findings_overlap_that_all_sites_label():
@@ -132,4 +132,4 @@ def test_findings_overlap_that_all_sites_label():
         "findings.uncertain": "zeros",
         "data.name": "one",
     }
-    assert findings.overlapping(config) == ["a", "c"]
+    assert overlapping(config) == ["a", "c"]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.measures import pointing
+from benchmarks.measures.films import pointing_of
 from federation.data import LabelledSet
 from federation.tasks.multi_label import MultiLabel
 from tests.benchmarks.measures.test_attention import AB, Looking
@@ -46,14 +46,14 @@ def test_accuracy_is_of_pairs_of_a_film_and_a_finding_that_it_has():
     # 3, where it is; a finding that is absent or not known does not count.
     test = films([[1, 0], [1, 1], [255, 1]], [(0, 0), (2, 3), (0, 3)])
     made = federation({"server": Looking([(0,), (3,)])})
-    found, how = pointing.measure(made, fitted("server"), test, 100)
+    found, how = pointing_of(made, fitted("server"), test, 100)
     assert shares(found) == {"pointing-accuracy": 75, "attention-empty": 0}
     assert how == "pointing of up to 4 findings of 3 test films"
 
 
 def test_a_map_that_is_zero_everywhere_is_a_miss_and_is_counted():
     test = films([[1, 1], [1, 0]], [(0, 3), (0, 3)])
-    found, _ = pointing.measure(federation({"server": Looking([(0,), ()])}), fitted("server"), test)
+    found, _ = pointing_of(federation({"server": Looking([(0,), ()])}), fitted("server"), test)
     assert shares(found) == {
         "pointing-accuracy": pytest.approx(2 / 3),
         "attention-empty": pytest.approx(1 / 3),
@@ -66,7 +66,7 @@ def test_of_several_networks_it_is_the_mean_each_of_the_findings_that_it_knows()
         {"client-0": Looking([(0,), (0,)]), "client-1": Looking([(3,)])},
         tasks=(None, MultiLabel(("b",))),
     )
-    found, _ = pointing.measure(made, fitted("client-0", "client-1"), test)
+    found, _ = pointing_of(made, fitted("client-0", "client-1"), test)
     assert shares(found)["pointing-accuracy"] == 0.75  # 1 of 2, and 1 of 1
 
 
@@ -77,7 +77,7 @@ def test_films_without_places_or_without_a_known_finding_are_refused():
     )
     test = films([[1, 0]], [(0, 0)])
     with pytest.raises(ValueError, match="has a finding that client-0 knows"):
-        pointing.measure(made, fitted("client-0"), test)
+        pointing_of(made, fitted("client-0"), test)
     unknown = LabelledSet(test.images, test.targets, "")
     with pytest.raises(ValueError, match="at which pixels a finding is"):
-        pointing.measure(made, fitted("client-0"), unknown)
+        pointing_of(made, fitted("client-0"), unknown)

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.measures import scorecard
+from benchmarks.measures import exchange
 from datasets.corruptions import CORRUPTIONS
 from federation.cache import StageCache
-from federation.channel import Transfer
 from federation.data import LabelledSet
 from federation.inside.networks import HeterogeneousClientsError
 from methods.fedavg import FedAvg
@@ -62,25 +61,25 @@ def test_the_weakest_clients_are_at_the_tenth_percentile_of_their_own_distributi
     # The global network is right about all of class 0 and half of class 1.
     made = federation({"server": Saying()}, [[3, 0], [0, 5], [1, 1]], [0, 1, 1], [0, 1, 0])
     # Clients have 1, 0.5 and 0.75: a tenth of the way is a fifth of the step from 0.5 to 0.75.
-    assert scorecard.weakest(made, owners("server")) == (pytest.approx(0.55), (3, 3))
+    assert exchange.weakest(made, owners("server")) == (pytest.approx(0.55), (3, 3))
 
 
 def test_a_client_of_whose_classes_there_is_no_test_image_is_counted_and_left_out():
     # Of class 1 there is no test image.
     made = federation({"server": Saying()}, [[3, 0], [0, 5]], [0, 0], [0, 1])
-    assert scorecard.weakest(made, owners("server")) == (0.5, (1, 2))
+    assert exchange.weakest(made, owners("server")) == (0.5, (1, 2))
 
 
 def test_a_network_whose_scores_are_not_numbers_is_wrong_everywhere():
     made = federation({"server": Lost()}, [[3, 0]], [0, 0], [0, 1])
-    assert scorecard.weakest(made, owners("server")) == (0, (1, 1))
-    assert scorecard.corrupted(made, owners("server")) == 0
+    assert exchange.weakest(made, owners("server")) == (0, (1, 1))
+    assert exchange.corrupted(made, owners("server")) == 0
 
 
 def test_a_client_with_a_network_of_its_own_has_its_accuracy_and_one_without_samples_none():
     modules = {"client-0": Saying(), "client-1": Saying(off=1)}
     made = federation(modules, [[2, 0], [2, 0], [0, 0]], [0, 0], [0, 0])
-    value, count = scorecard.weakest(made, owners("client-0", "client-1"))
+    value, count = exchange.weakest(made, owners("client-0", "client-1"))
     assert (value, count) == (pytest.approx(0.1), (2, 2))
 
 
@@ -89,21 +88,7 @@ def test_corrupted_accuracy_is_the_mean_over_corruptions_and_models(monkeypatch)
         "datasets.corruptions.CORRUPTIONS", {"none": lambda i: i, "all": lambda i: 1 - i}
     )
     made = federation({"a": Saying(), "b": Saying()}, [[1, 1]], [0, 1, 1], [0, 1, 0])
-    assert scorecard.corrupted(made, owners("a", "b")) == pytest.approx((2 / 3 + 1 / 3) / 2)
-
-
-def transfer(number, size, direction="up"):
-    return Transfer(number, direction, "logits", 0, size)
-
-
-def test_bytes_of_rounds_add_up_and_what_crossed_before_counts_with_the_first():
-    ledger = [transfer(0, 1), transfer(1, 2), transfer(1, 4, "down"), transfer(3, 8)]
-    assert scorecard.sent_by(ledger, 3).tolist() == [7, 7, 15]
-
-
-def test_bytes_of_one_shot_methods_have_all_crossed_before_the_first_epoch():
-    assert scorecard.sent_by([transfer(0, 5), transfer(1, 6)], 3).tolist() == [11, 11, 11]
-    assert scorecard.sent_by([], 2).tolist() == [0, 0]
+    assert exchange.corrupted(made, owners("a", "b")) == pytest.approx((2 / 3 + 1 / 3) / 2)
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
@@ -129,7 +114,7 @@ def run_of(method):
     """A fitted run, of which clients with two kinds of network are asked for."""
 
     def on_meta(changes):
-        assert changes == scorecard.MIXED
+        assert changes == exchange.MIXED
         names = ("cnn-small", "resnet8-narrow")
         clients = [make_client(k, device="meta", network=name) for k, name in enumerate(names)]
         return make_federation(clients, device="meta", stages=StageCache(None, device="meta"))
@@ -147,9 +132,9 @@ def run_of(method):
     ],
 )
 def test_networks_may_differ_unless_the_fit_refuses_them(method, differ):
-    assert scorecard.networks_may_differ(run_of(method)) is differ
+    assert exchange.networks_may_differ(run_of(method)) is differ
 
 
 def test_an_error_that_is_no_refusal_is_not_taken_for_one():
     with pytest.raises(AttributeError, match="a mistake"):
-        scorecard.networks_may_differ(run_of(Failing(AttributeError("a mistake"))))
+        exchange.networks_may_differ(run_of(Failing(AttributeError("a mistake"))))

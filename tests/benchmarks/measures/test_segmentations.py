@@ -16,7 +16,7 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from benchmarks.measures import segmentations
+from benchmarks.measures.images import segmented
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import write_table
 from benchmarks.running.events import record_of
@@ -63,7 +63,7 @@ def federation(task=None, images=6):
 
 
 def test_a_cell_measures_the_first_four_test_images_and_leaves_what_is_drawn_of_them():
-    (found,), how, packed = segmentations.measure(federation(), ["the one checkpoint"])
+    (found,), how, packed = segmented(federation(), ["the one checkpoint"])
     # Classes 0 and 1: two of three pixels, for the fourth image is not labelled; class 2: none.
     assert (found.metric, found.value) == ("miou", pytest.approx((2 / 3 + 2 / 3 + 0) / 3))
     assert how == "of the 4 test images shown, at the end of the run"
@@ -79,7 +79,7 @@ def test_a_cell_measures_the_first_four_test_images_and_leaves_what_is_drawn_of_
 
 
 def test_a_test_set_of_fewer_images_is_shown_whole():
-    (found,), how, packed = segmentations.measure(federation(images=2), ["the one checkpoint"])
+    (found,), how, packed = segmented(federation(images=2), ["the one checkpoint"])
     assert (found.value, how, len(unpack(packed)["images"])) == (
         1.0,
         "of the 2 test images shown, at the end of the run",
@@ -89,9 +89,9 @@ def test_a_test_set_of_fewer_images_is_shown_whole():
 
 def test_what_cannot_be_drawn_is_named():
     with pytest.raises(ValueError, match="a class per pixel, and the task is Classification"):
-        segmentations.measure(federation(Classification(3)), ["the one checkpoint"])
+        segmented(federation(Classification(3)), ["the one checkpoint"])
     with pytest.raises(ValueError, match="one network predicts, and the method leaves 2"):
-        segmentations.measure(federation(), ["client 1", "client 2"])
+        segmented(federation(), ["client 1", "client 2"])
 
 
 # -- a table's records --

@@ -1,6 +1,6 @@
 """FedSA's Figure 4a: numbers of hand-made histories, and of a real fit."""
 
-from benchmarks.measures.selection import selections
+from benchmarks.measures.teachers import selections
 from federation.data import Checkpoint
 from tests.methods.private_servers import private_servers, quick
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.measures.synthesis import MEASURE
+from benchmarks.measures.images import MEASURES
 from federation.client import Client, Shard
 from results.arrays import unpack
 
@@ -26,7 +26,7 @@ def run(made):
 
 def test_the_first_of_each_client_is_kept_and_how_far_all_are_apart():
     made = torch.full((4, 3, 2, 2), 151, dtype=torch.uint8)  # two of each client
-    taken = MEASURE.take(run(made))
+    taken = MEASURES["synthesis"].take(run(made))
     [apart] = taken.measurements
     assert apart.metric == "mean-absolute-error"
     assert apart.value == pytest.approx((51 + 49) / 2 / 255)
@@ -39,4 +39,4 @@ def test_the_first_of_each_client_is_kept_and_how_far_all_are_apart():
 @pytest.mark.parametrize("made", [None, torch.zeros(3, 3, 2, 2)])
 def test_a_method_that_kept_no_images_is_refused(made):
     with pytest.raises(ValueError, match=r"mine kept no images.*set mine\.samples above 0"):
-        MEASURE.take(run(made))
+        MEASURES["synthesis"].take(run(made))

@@ -8,7 +8,7 @@ import torch
 from baselines.scratch import Scratch
 from baselines.transfer import Transfer
 from benchmarks.measures import teachers
-from benchmarks.measures.teachers import MEASURE, own_accuracies
+from benchmarks.measures.teachers import MEASURES, own_accuracies
 from federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 from tests.methods.private_servers import private_servers
@@ -66,6 +66,6 @@ def test_only_a_row_that_begins_with_a_teacher_has_the_second_number(monkeypatch
         scale=lambda metric: 100,
         sources=(SimpleNamespace(asked="target"), SimpleNamespace(asked="six")),
     )
-    measured = MEASURE.take(run).measurements
+    measured = MEASURES["teachers"].take(run).measurements
     assert measured[0].value == pytest.approx(100 * fitted[0].history["accuracy"][-1])
     assert [(m.metric, m.value) for m in measured[1:]] == [("teacher-accuracy", 60.0)][: found - 1]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from baselines.transfer import Transfer
-from benchmarks.measures.transferability import first_scores, measure
+from benchmarks.measures.teachers import first_scores, transfer_of
 from federation.cache import StageCache
 from federation.data import Checkpoint
 from federation.shared.amalgamation import train_weak
@@ -35,7 +35,7 @@ def test_all_teachers_share_one_stage_and_another_method_has_another(tmp_path):
     for teacher in (1, 2, 3):
         federation = private_servers(3, stages=StageCache(tmp_path))
         fitted = [Transfer(teacher=teacher, frozen=True).fit(federation)]
-        asked.append(measure(federation, quick(), teacher, fitted, 1.0)[0][1].value)
+        asked.append(transfer_of(federation, quick(), teacher, fitted, 1.0)[0][1].value)
         events = [
             event.computed
             for event in federation.stages.cache.events
@@ -61,7 +61,7 @@ def test_a_teacher_has_two_numbers_the_second_never_in_percent(monkeypatch):
     scores = torch.tensor([0.05, 0.0575, 0.08])
     monkeypatch.setattr(FedSA, "first_scores", lambda method, federation: scores)
     trained = Checkpoint("cnn-small", 3, {}, "server", "", {"accuracy": [0.1, 0.5]})
-    found, how = measure(private_servers(3), quick(), 2, [trained], 100)
+    found, how = transfer_of(private_servers(3), quick(), 2, [trained], 100)
     assert [(m.metric, m.value) for m in found] == [
         ("transfer-accuracy", 50.0),
         ("saliency-similarity", pytest.approx(0.25)),

@@ -29,4 +29,4 @@ class Toy(Measure):
         return Taken((count, sent), f"beside {other}", pack({"one": np.ones(1, np.uint8)}))
 
 
-MEASURE = Toy()
+MEASURES = {"toy": Toy()}

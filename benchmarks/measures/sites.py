@@ -1,5 +1,5 @@
 """The task's metrics at the end of a run, on the test samples of the site that a cell names, or the
-mean of all sites'.
+mean of all sites'; and pictures of what each row's model makes of a sample of each.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
 from benchmarks.tables.registry import find_scenario
 from metrics.names import BANDWIDTH, SUBJECTS, at_site
+from results.arrays import pack
 from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import Configuration
-    from federation.data import LabelledSet
+    from federation.data import Checkpoint, LabelledSet
+    from federation.federation import Federation
 
 
 class BySite(Measure):
@@ -26,7 +30,7 @@ class BySite(Measure):
 
     def take(self, run: FittedCell) -> Taken:
         sites = samples_by_site(run)
-        numbers = measure(run, sites)
+        numbers = numbers_of(run, sites)
         return Taken(*numbers, self.picture(run, sites))
 
     def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
@@ -64,7 +68,7 @@ def _of(run: FittedCell) -> tuple[Configuration, ModuleType]:
     return configuration, find_scenario(configuration.data.task)
 
 
-def measure(
+def numbers_of(
     run: FittedCell, sites: Mapping[str, LabelledSet]
 ) -> tuple[tuple[Measurement, ...], str]:
     """The table's metrics, mean over models and sites, and how they came about; of what a table may
@@ -107,4 +111,91 @@ def subjects(held: LabelledSet) -> dict[str, float]:
     return {SUBJECTS: float(len(held.groups.unique()))}
 
 
-MEASURE = BySite()
+SHOWN = 160
+"""Pixels of a side of what is shown of a sample, its middle."""
+
+
+class Contours(BySite):
+    """The numbers of `by-site`, and of each site the sample with most that is labelled."""
+
+    numbers = False  # it is the picture that is looked at
+
+    def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
+        return found(run.federation, run.models[0], sites)
+
+
+def found(federation: Federation, model: Checkpoint, sites: Mapping[str, LabelledSet]) -> str:
+    """By site an image, its true objects and those that the model finds, packed; nothing while
+    planning. Raises ValueError for volumes and for a task without objects.
+    """
+    import torch
+
+    from federation.training.loops import predictions
+
+    task = federation.task
+    if not hasattr(task, "found") or any(held.images.ndim != 4 for held in sites.values()):
+        raise ValueError(f"contours are of objects in images, and the task is {task}")
+    arrays: dict[str, np.ndarray] = {}
+    module = federation.networks.module(model)
+    for name, held in sites.items():
+        if held.images.is_meta:
+            return ""
+        place = int((held.targets > 0).flatten(1).sum(dim=1).argmax())
+        image, target = held.images[place : place + 1], held.targets[place : place + 1]
+        [outputs] = predictions(module, image, normalise=federation.normalise, window=held.window)
+        maps = {"image": image[0], "target": target[0], "predicted": task.found(outputs)[0]}
+        for kind, values in maps.items():
+            kept = torch.as_tensor(values)[..., middle(target.shape[1]), middle(target.shape[2])]
+            arrays[f"{kind}/{name}"] = (
+                kept.cpu().numpy().astype(np.uint8 if kind == "image" else np.uint16)
+            )
+    return pack(arrays)
+
+
+def middle(side: int) -> slice:
+    """The middle `SHOWN` pixels of a side, or all."""
+    start = max(0, (side - SHOWN) // 2)
+    return slice(start, start + min(side, SHOWN))
+
+
+class ErrorMaps(BySite):
+    """The numbers of `by-site`, and of each site the middle slice of its first subject."""
+
+    numbers = False  # it is the picture that is looked at
+
+    def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
+        return reconstructed(run.federation, run.models[0], sites)
+
+
+def reconstructed(
+    federation: Federation, model: Checkpoint, sites: Mapping[str, LabelledSet]
+) -> str:
+    """By site a network's input, its truth and what it makes, each float32 (h, w), packed; nothing
+    while planning. Raises ValueError for a task whose targets are no grey images.
+    """
+    from federation.training.loops import predict
+
+    arrays: dict[str, np.ndarray] = {}
+    module = federation.networks.module(model)
+    for name, held in sites.items():
+        if held.images.is_meta:
+            return ""
+        if held.images.shape != held.targets.shape or held.images.shape[1] != 1:
+            raise ValueError(f"error maps are of grey images, and the task is {federation.task}")
+        place = middle_slice(None if held.groups is None else held.groups.cpu().numpy())
+        image, target = held.images[place : place + 1], held.targets[place : place + 1]
+        made = predict(module, image, normalise=federation.normalise)
+        for kind, values in (("image", image), ("target", target), ("predicted", made)):
+            arrays[f"{kind}/{name}"] = values[0, 0].float().cpu().numpy()
+    return pack(arrays)
+
+
+def middle_slice(groups: np.ndarray | None) -> int:
+    """The place of the middle one of the first group's samples; the first without groups."""
+    if groups is None:
+        return 0
+    own = np.flatnonzero(groups == groups[0])
+    return int(own[len(own) // 2])
+
+
+MEASURES = {"by-site": BySite(), "contours": Contours(), "error-maps": ErrorMaps()}
