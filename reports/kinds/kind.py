@@ -1,11 +1,12 @@
 """How a measure's table is shown: the interface of the files in `reports/kinds/`.
 
-A kind has the name of its measure (`benchmarks/measures/`). A measure without one, or one that this
-version does not know, is shown as `Kind` does: a table of plain numbers and bars.
+A file there has kinds by the names of their measures, `KINDS`. A measure without one, or one that
+this version does not know, is shown as `Kind` does: a table of plain numbers and bars.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,9 +19,7 @@ from results.record import Record
 
 
 class Kind:
-    """A table of plain numbers; a file in `reports/kinds/` overrides what is different in its own,
-    and has one instance, `KIND`.
-    """
+    """A table of plain numbers; those that derive from it override what is different in theirs."""
 
     statistic: bool = False
     """Whether the table's labels say how its numbers were made."""
@@ -69,13 +68,21 @@ def draw_table(kind: Kind, table: ShownTable, path: Path) -> None:
 
 def find_kind(measure: str) -> Kind:
     """The kind of a measure's tables; the plain one for a measure without its own."""
-    kind = getattr(importlib.import_module(module_of(measure)), "KIND", None) or Kind()
-    assert isinstance(kind, Kind)
-    return kind
+    return _kinds().get(measure, (Kind(), __name__))[0]
 
 
 def module_of(measure: str) -> str:
     """The module that shows a measure's tables."""
-    name = measure.replace("-", "_")
-    has_file = Path(__file__).with_name(f"{name}.py").exists()
-    return f"reports.kinds.{name}" if has_file else __name__
+    return _kinds().get(measure, (Kind(), __name__))[1]
+
+
+@functools.cache
+def _kinds() -> Mapping[str, tuple[Kind, str]]:
+    """The kinds of the files in `reports/kinds/` by their measures, each with its module."""
+    names = [f"reports.kinds.{path.stem}" for path in sorted(Path(__file__).parent.glob("*.py"))]
+    modules = [importlib.import_module(name) for name in names]
+    return {
+        measure: (kind, module.__name__)
+        for module in modules
+        for measure, kind in getattr(module, "KINDS", {}).items()
+    }

@@ -1,5 +1,5 @@
-"""The end of every run, and in words what teachers have to give: how good they are at their own
-tasks, and how far a row that begins with one of them is above the table's first row.
+"""What teachers have to give: how well they transfer, which were selected when, and in words how
+good they are at their own tasks, and how far a row that begins with one is above the table's first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pandas as pd
 
 from reports.kinds.kind import Kind
 from reports.tables.table import ShownTable, heading
+from reports.tables.teachers import correlations, sentences, totals
 from reports.tables.units import scale_of
 from results.published import parse_column
 from results.record import OK
@@ -64,4 +65,40 @@ def _spread(values: Sequence[float], digits: int) -> str:
     return f"{fmean(values):.{digits}f}{spread}"
 
 
-KIND = Teachers()
+class Selection(Kind):
+    """A field per selection and teacher."""
+
+    def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
+        return totals(lines)
+
+    def remarks(self, table: ShownTable) -> list[str]:
+        return [
+            "transferability: mean over selections; times drawn: in all of them; the CSV has every"
+            " selection"
+        ]
+
+    def draw(self, table: ShownTable, path: Path) -> None:
+        from reports.drawing import plots_matrix
+
+        plots_matrix.selection_plot(table.layout, table.lines, path)
+
+
+class Transferability(Kind):
+    """A mark per teacher in the plane of the two metrics, and their correlations."""
+
+    def remarks(self, table: ShownTable) -> list[str]:
+        found = correlations(table.records, table.metrics)
+        return sentences(table.layout, found, table.metrics)
+
+    def draw(self, table: ShownTable, path: Path) -> None:
+        from reports.drawing import plots_teachers
+
+        found = correlations(table.records, table.metrics)
+        plots_teachers.transferability_plot(table.layout, table.lines, path, table.metrics, found)
+
+
+KINDS = {
+    "teachers": Teachers(),
+    "selection": Selection(),
+    "transferability": Transferability(),
+}

@@ -18,7 +18,7 @@ from benchmarks.tables.selection import Selection
 from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.multi_label import MultiLabel
-from reports.kinds.attention import finding_names
+from reports.kinds.pictures import finding_names
 from results.arrays import unpack
 
 

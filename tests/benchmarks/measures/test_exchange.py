@@ -19,7 +19,7 @@ from federation.method import Method
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
-from reports.kinds.exchange import PROPERTIES
+from reports.kinds.numbers import PROPERTIES
 from results.record import Measurement
 from tests.federation.tiny import CLASSES, make_federation
 

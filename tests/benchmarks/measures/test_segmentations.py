@@ -29,7 +29,7 @@ from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
 from reports.drawing import pictures
-from reports.kinds.segmentations import class_names
+from reports.kinds.pictures import class_names
 from results.arrays import pack, unpack
 from results.frame import read_records
 from results.record import FAILED, Measurement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-from reports.kinds.exchange import KIND, PROPERTIES
+from reports.kinds.numbers import KINDS, PROPERTIES
 from results.record import FAILED, Record
 
 
@@ -29,11 +29,11 @@ def test_what_is_remarked_defines_every_property_and_names_what_crossed_in_each_
     both = replace(record, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
     broken = replace(record, row="feddf", status=FAILED)
     titles = {"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}
-    *meanings, last = KIND.remarks(made(titles, [record, both, broken]))
+    *meanings, last = KINDS["exchange"].remarks(made(titles, [record, both, broken]))
     assert [text.partition(":")[0] for text in meanings] == list(PROPERTIES)
     assert (
         last
         == "crossed: FedAvg: parameters up and parameters down; FedAD: attention, logits up and"
         " nothing down"
     )
-    assert KIND.remarks(made({"feddf": "FedDF"}, [broken])) == meanings
+    assert KINDS["exchange"].remarks(made({"feddf": "FedDF"}, [broken])) == meanings

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from reports.kinds.teachers import KIND
+from reports.kinds.teachers import KINDS
 from results.record import FAILED, Measurement, Record
 
 ROWS = {"scratch": "Scratch", "transfer": "Transfer"}
@@ -28,7 +28,9 @@ def record(row, seed, *measured, status="ok"):
 
 def told(*records, unit="percent"):
     layout = SimpleNamespace(rows=ROWS, unit=unit)
-    return KIND.remarks(SimpleNamespace(layout=layout, records=records, metrics=("accuracy",)))
+    return KINDS["teachers"].remarks(
+        SimpleNamespace(layout=layout, records=records, metrics=("accuracy",))
+    )
 
 
 def test_a_lead_is_taken_seed_by_seed():
@@ -57,4 +59,4 @@ def test_without_the_first_row_there_is_no_lead_and_of_a_failure_nothing():
 
 def test_the_teachers_number_is_not_among_the_rows():
     lines = pd.DataFrame({"row": ["transfer"] * 2, "metric": ["accuracy", "teacher-accuracy"]})
-    assert KIND.shown(lines)["metric"].tolist() == ["accuracy"]
+    assert KINDS["teachers"].shown(lines)["metric"].tolist() == ["accuracy"]
