@@ -231,7 +231,7 @@ class Table:
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
-    """What is taken from a fitted federation: the name of a file in `benchmarks/measures/`."""
+    """What is taken from a fitted federation: a measure's name (`benchmarks/measures/`)."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""

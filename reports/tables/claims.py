@@ -16,9 +16,10 @@ from enum import Enum
 from reports.tables.predicates import (
     AT_CHANCE,
     UNLIKE,
-    Bindings,
     Clause,
+    Comparison,
     MissingError,
+    Scope,
     Tables,
     Value,
     parse,
@@ -128,6 +129,8 @@ FAILED = (_Outcome.FAILED_SETTLED, _Outcome.FAILED)
 """What does not hold, in the same order."""
 SAYS_NOTHING = (_Outcome.AT_CHANCE, _Outcome.UNLIKE)
 """What is not judged, though it is measured."""
+OPEN = (_Outcome.MISSING, *SAYS_NOTHING, _Outcome.UNDECIDED)
+"""What is not known, the first that there is standing for several."""
 
 
 def judge(
@@ -149,51 +152,53 @@ def judge(
     counts: Counter[_Outcome] = Counter()
     fails_at: list[str] = []
     clauses = parse(predicate)
+    shape = shape or tables
     for number, clause in enumerate(clauses, 1):
         of_all = clause.quantifier in ("all", "")
-        outcomes = []
-        for bindings in clause.combinations(shape or tables, table):
-            if clause.outcome(shape or tables, table, bindings) is None:
-                continue  # the paper prints no such cell
-            outcome = _outcome(clause, tables, table, bindings, seeds)
-            outcomes.append(outcome)
-            if outcome in FAILED and of_all:
-                place = " ".join(f"{key}={value}" for key, value in bindings.items())
-                fails_at.append(f"[clause {number}] {place}".strip() if len(clauses) > 1 else place)
-        if of_all:
-            counts.update(outcomes)
-        elif outcomes:
+        bound = [
+            bindings
+            for bindings in clause.combinations(shape, table)
+            if clause.outcome(Scope(shape, table, bindings)) is not None  # the paper prints it
+        ]
+        outcomes = [_outcome(clause, Scope(tables, table, each), seeds) for each in bound]
+        fails = [
+            " ".join(f"{key}={value}" for key, value in bindings.items())
+            for bindings, outcome in zip(bound, outcomes, strict=True)
+            if outcome in FAILED
+        ]
+        if outcomes and not of_all:
             together = _together(clause.quantifier, outcomes)
-            counts[together] += 1
-            if together in FAILED:
-                yes = sum(outcome in HELD for outcome in outcomes)
-                fails_at.append(f"[clause {number}] {clause.quantifier}: {yes}/{len(outcomes)}")
+            yes = sum(outcome in HELD for outcome in outcomes)
+            fails = [f"{clause.quantifier}: {yes}/{len(outcomes)}"] if together in FAILED else []
+            outcomes = [together]
+        counts.update(outcomes)
+        named = len(clauses) > 1 or not of_all
+        fails_at += [f"[clause {number}] {place}".strip() if named else place for place in fails]
     return Verdict(
-        sum(counts[held] for held in HELD),
-        sum(counts[failed] for failed in FAILED),
-        sum(counts[open_] for open_ in (_Outcome.UNDECIDED, _Outcome.MISSING, *SAYS_NOTHING)),
-        tuple(fails_at),
-        counts[_Outcome.MISSING],
-        counts[_Outcome.CUT_SHORT],
-        counts[_Outcome.EARLY],
-        counts[_Outcome.SETTLED],
-        counts[_Outcome.FAILED_SETTLED],
-        tuple(kind.value for kind in SAYS_NOTHING for _ in range(counts[kind])),
+        held=sum(counts[held] for held in HELD),
+        failed=sum(counts[failed] for failed in FAILED),
+        undecided=sum(counts[other] for other in OPEN),
+        fails_at=tuple(fails_at),
+        missing=counts[_Outcome.MISSING],
+        cut_short=counts[_Outcome.CUT_SHORT],
+        early=counts[_Outcome.EARLY],
+        settled=counts[_Outcome.SETTLED],
+        failed_settled=counts[_Outcome.FAILED_SETTLED],
+        not_judged=tuple(kind.value for kind in SAYS_NOTHING for _ in range(counts[kind])),
     )
 
 
-def _outcome(
-    clause: Clause, tables: Tables, table: str, bindings: Bindings, seeds: Sequence[Tables]
-) -> _Outcome:
+def _outcome(clause: Clause, scope: Scope, seeds: Sequence[Tables]) -> _Outcome:
     """How one combination of the clause's keys comes out."""
-    holds = clause.outcome(tables, table, bindings)
+    holds = clause.outcome(scope)
     if holds is None:
         return _Outcome.MISSING
-    if why := clause.not_judged(tables, table, bindings):
+    if why := clause.not_judged(scope):
         return _Outcome(why)
-    if len(seeds) > 1 and not _beyond_spread(clause, table, bindings, seeds):
+    per_seed = [replace(scope, tables=values) for values in seeds]
+    if len(seeds) > 1 and not all(_beyond_spread(c, per_seed) for c in clause.comparisons):
         return _Outcome.UNDECIDED
-    settled = clause.settled(tables, table, bindings)
+    settled = clause.settled(scope)
     if settled is False:
         return _Outcome.EARLY if holds else _Outcome.CUT_SHORT
     if not holds:
@@ -216,37 +221,33 @@ def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
             return kind
     if possible - of[_Outcome.CUT_SHORT] < needed:
         return _Outcome.CUT_SHORT
-    open_ = (_Outcome.MISSING, *SAYS_NOTHING)
-    return next((kind for kind in open_ if of[kind]), _Outcome.UNDECIDED)
+    return next((kind for kind in OPEN if of[kind]), _Outcome.UNDECIDED)
 
 
-def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequence[Tables]) -> bool:
-    from scipy.special import (
-        stdtrit,
-    )  # the t distribution's quantile; `scipy.stats` takes three times as long to import
+def _beyond_spread(comparison: Comparison, seeds: Sequence[Scope]) -> bool:
+    """Whether what a comparison says is told apart from chance: by each of its differences."""
+    try:
+        per_seed = [comparison.margins(seed) for seed in seeds]
+    except MissingError:
+        return False
+    numbers = [margins for margins in per_seed if not isinstance(margins, bool)]
+    if not numbers:
+        return len(set(map(bool, per_seed))) == 1
+    return all(map(_is_apart, zip(*numbers, strict=True)))
 
-    for comparison in clause.comparisons:
-        try:
-            per_seed = [comparison.margins(values, table, bindings) for values in seeds]
-        except MissingError:
-            return False
-        if any(isinstance(margins, bool) for margins in per_seed):
-            if len({bool(margins) for margins in per_seed}) > 1:
-                return False
-            continue
-        for margins in zip(*(m for m in per_seed if not isinstance(m, bool)), strict=True):
-            if len(set(margins)) == 1:  # no spread; and costs of no privacy are no finite ones
-                continue
-            if not all(map(math.isfinite, margins)):
-                return False
-            half = (
-                float(stdtrit(len(margins) - 1, 0.975))
-                * statistics.stdev(margins)
-                / math.sqrt(len(margins))
-            )
-            if abs(statistics.fmean(margins)) <= half:
-                return False
-    return True
+
+def _is_apart(margins: Sequence[float]) -> bool:
+    """Whether the 95 % t interval of a difference over seeds leaves out 0."""
+    # The t distribution's quantile; `scipy.stats` takes three times as long to import.
+    from scipy.special import stdtrit
+
+    if len(set(margins)) == 1:  # no spread; and costs of no privacy are no finite ones
+        return True
+    if not all(map(math.isfinite, margins)):
+        return False
+    quantile = float(stdtrit(len(margins) - 1, 0.975))
+    half = quantile * statistics.stdev(margins) / math.sqrt(len(margins))
+    return abs(statistics.fmean(margins)) > half
 
 
 def judge_expectation(

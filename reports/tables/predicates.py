@@ -1,11 +1,14 @@
 """Predicates: read by the grammar of `results/published/README.md`, and held against values.
 
 A predicate is a list of clauses separated by `;`. A clause is a comparison, or a chain of them, and
-may end in `for all | some | most KEYS`.
+may end in `for all | some | most KEYS`. Once its cells and keys are names, a comparison is one of
+Python's, and read by `ast`.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import itertools
 import math
 import operator
@@ -18,22 +21,12 @@ from metrics.correlation import pearson, spearman
 from results.published import parse_column
 
 Bindings = dict[str, str]
-COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "spearman", "argmax")
 AT_CHANCE = "accuracy at chance"
 UNLIKE = "means over different shares of their values"
 """Why a comparison is not judged."""
-CORRELATIONS = {"pearson": pearson, "spearman": spearman}
-_TOKEN = re.compile(
-    r"\s*(?:(?P<ref>(?:(?:print:)?table\d+:)?[a-z][a-z0-9-]*\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<key>\{[a-z0-9-]+\})"
-    r"|(?P<name>[a-z]+)|(?P<op><=|>=|==|!=|[<>+*(),-]))"
+_CELLS = re.compile(
+    r"(?:(?P<table>(?:print:)?table\d+):)?(?P<metric>[a-z][a-z0-9-]*)\[(?P<cells>[^\]]*)\]"
+    r"|\{(?P<key>[a-z0-9-]+)\}"
 )
 
 
@@ -66,232 +59,202 @@ Tables = Mapping[str, Sequence[Value]]
 
 
 @dataclass(frozen=True)
-class _Comparison:
-    """A chain such as a < b <= c: its terms and the operators between them."""
+class Scope:
+    """What a comparison is held against."""
 
-    terms: tuple[_Term, ...]
-    operators: tuple[str, ...]
-    references: tuple[_Reference, ...]
-    """What the terms read."""
+    tables: Tables
+    table: str
+    """That of cells that name none."""
+    bindings: Bindings
+    """The quantified keys."""
 
-    def margins(self, tables: Tables, default: str, bindings: Bindings) -> list[float] | bool:
-        """For each operator how far it is from failing (negative: it fails); a truth value for
-        comparisons of rows.
-        """
-        values = [term(tables, default, bindings) for term in self.terms]
-        if any(isinstance(v, str) for v in values):
-            if not set(self.operators) <= {"==", "!="}:
-                raise ClaimError("names of rows are equal or not, nothing else")
-            return all(
-                (a == b) == (op == "==")
-                for (a, b), op in zip(itertools.pairwise(values), self.operators, strict=True)
-            )
-        numbers = [_scalar(v) for v in values]
-        differences = [0.0 if a == b else a - b for a, b in itertools.pairwise(numbers)]
-        signs = {"<": -1, "<=": -1, ">": 1, ">=": 1}
+
+_Operand = float | str | list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or
+    fixed. `print:table2:` names the printed values.
+
+    With `key=*` among the fixed keys, values go by that key instead of by their row: `argmax` then
+    gives one of its values, and lists are correlated over them.
+    """
+
+    table: str
+    metric: str
+    rows: str
+    fixed: Mapping[str, str]
+    over: str
+    """The key that values go by; empty for their row."""
+
+    @classmethod
+    def parse(cls, found: re.Match[str]) -> _Cells:
+        """Raises ClaimError for more than one `key=*`."""
+        rows, _, fixed_text = found["cells"].partition(" @ ")
+        fixed = parse_column(fixed_text)
+        starred = [key for key, value in fixed.items() if value == "*"]
+        if len(starred) > 1:
+            raise ClaimError(f"more than one key=* in {found[0]!r}: values have one name")
+        rest = {key: value for key, value in fixed.items() if key not in starred}
+        return cls(found["table"] or "", found["metric"], rows.strip(), rest, "".join(starred))
+
+    def values(self, scope: Scope) -> list[Value]:
+        rows = self.rows.replace("$row", scope.bindings.get("row", "$row"))
+        names = frozenset(rows.removeprefix("* - ").split("|"))
+        left_out = {"row", self.over, *self.fixed}
+        bound = {key: value for key, value in scope.bindings.items() if key not in left_out}
         return [
-            signs[op] * d if op in signs else abs(d) if op == "!=" else -abs(d)
-            for d, op in zip(differences, self.operators, strict=True)
+            value
+            for value in scope.tables.get(self.table or scope.table, ())
+            if value.metric == self.metric
+            and (rows == "*" or (value.row in names) != rows.startswith("* - "))
+            and (not self.over or self.over in value.keys)
+            and all(value.keys.get(key) == wanted for key, wanted in self.fixed.items())
+            and all(value.keys.get(key, wanted) == wanted for key, wanted in bound.items())
         ]
 
-    def holds(self, tables: Tables, default: str, bindings: Bindings) -> bool:
-        margins = self.margins(tables, default, bindings)
-        if isinstance(margins, bool):
-            return margins
-        # Rounding of the printed digits must not decide `<=`: compare with a little slack where
-        # equality is allowed.
-        return all(
-            m > 1e-12 if op in ("<", ">", "!=") else m >= -1e-12
-            for m, op in zip(margins, self.operators, strict=True)
-        )
-
-    def read(self, tables: Tables, default: str, bindings: Bindings) -> list[Value]:
-        """Every value that it reads."""
-        return [value for cells in self.references for value in cells(tables, default, bindings)]
-
-
-_Reference = Callable[[Tables, str, Bindings], list[Value]]
-_Operand = float | str | list[tuple[str, float]]
-_Term = Callable[[Tables, str, Bindings], _Operand]
+    def evaluate(self, scope: Scope) -> _Operand:
+        return [
+            (value.keys[self.over] if self.over else value.row, value.number)
+            for value in self.values(scope)
+        ]
 
 
 def _scalar(value: _Operand) -> float:
-    if isinstance(value, list):
-        if len(value) != 1:
-            raise (
-                MissingError if not value else ClaimError(f"expected one value, found {len(value)}")
-            )
-        return value[0][1]
-    if isinstance(value, str):
-        raise ClaimError(f"expected a number, found {value!r}")
-    return value
+    """The only value of an operand."""
+    if isinstance(value, list) and not value:
+        raise MissingError
+    if isinstance(value, str) or (isinstance(value, list) and len(value) > 1):
+        raise ClaimError(f"expected one number, found {value!r}")
+    return value[0][1] if isinstance(value, list) else value
 
 
-def _flatten(values: Sequence[_Operand]) -> list[float]:
+def _all(values: Sequence[_Operand]) -> list[float]:
+    """The numbers of all operands."""
     numbers: list[float] = []
     for value in values:
-        numbers.extend([v for _, v in value] if isinstance(value, list) else [_scalar(value)])
+        numbers += [v for _, v in value] if isinstance(value, list) else [_scalar(value)]
     if not numbers:
         raise MissingError
     return numbers
 
 
-def _reference(text: str) -> tuple[_Reference, _Term]:
-    """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or
-    fixed; and the term that they are. `print:table2:` names the printed values.
-
-    With `key=*` among the fixed keys, values go by that key instead of by their row: `argmax` then
-    gives one of its values, and lists are correlated over them.
+def _listed(value: _Operand) -> list[tuple[str, float]]:
+    """The values of an operand with their names. Raises MissingError if there are none: of what was
+    not measured no number is known.
     """
-    head, _, body = text[:-1].partition("[")
-    table, _, metric = head.rpartition(":")
-    rows_text, _, fixed_text = body.partition(" @ ")
-    rows_text, fixed = rows_text.strip(), parse_column(fixed_text)
-    over = next((key for key, value in fixed.items() if value == "*"), "")
-    fixed.pop(over, None)
-    if "*" in fixed.values():
-        raise ClaimError(f"more than one key=* in {text!r}: values have one name")
+    if not isinstance(value, list) or not value:
+        raise MissingError
+    return value
 
-    def cells(tables: Tables, default: str, bindings: Bindings) -> list[Value]:
-        wanted = rows_text.replace("$row", bindings.get("row", "$row"))
-        excluded = wanted.startswith("* - ")
-        names = frozenset(wanted.removeprefix("* - ").split("|"))
-        bound = {key: value for key, value in bindings.items() if key not in ("row", over, *fixed)}
+
+def _correlation(
+    coefficient: Callable[[Sequence[float], Sequence[float]], float], values: Sequence[_Operand]
+) -> float:
+    first, second = (dict(_listed(value)) for value in values)
+    names = [name for name in first if name in second]
+    found = coefficient([first[name] for name in names], [second[name] for name in names])
+    if math.isnan(found):
+        raise MissingError  # too few rows, or the same value in all of them
+    return found
+
+
+FUNCTIONS: Mapping[str, Callable[[Sequence[_Operand]], float | str]] = {
+    "max": lambda values: max(_all(values)),
+    "min": lambda values: min(_all(values)),
+    "mean": lambda values: statistics.fmean(_all(values)),
+    "abs": lambda values: abs(_scalar(values[0])),
+    "count": lambda values: float(sum(len(_listed(value)) for value in values)),
+    "argmax": lambda values: max(_listed(values[0]), key=operator.itemgetter(1))[0],
+    "pearson": functools.partial(_correlation, pearson),
+    "spearman": functools.partial(_correlation, spearman),
+}
+ARITHMETIC: Mapping[type[ast.AST], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+SIGNS: Mapping[type[ast.AST], int] = {ast.Lt: -1, ast.LtE: -1, ast.Gt: 1, ast.GtE: 1}
+EQUAL = (ast.Eq, ast.NotEq)
+GRAMMAR = (ast.Compare, ast.BinOp, ast.Call, ast.Constant, ast.Name, ast.Load)
+"""What a comparison is made of, beside the operators."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A chain such as a < b <= c."""
+
+    tree: ast.Compare
+    names: Mapping[str, _Cells | str]
+    """What names in the tree stand for: cells, or keys whose values are numbers."""
+
+    @classmethod
+    def parse(cls, text: str) -> Comparison:
+        """Raises ClaimError for a text that is no comparison in the grammar."""
+        names: dict[str, _Cells | str] = {}
+
+        def name(found: re.Match[str]) -> str:
+            names[f"_{len(names)}"] = found["key"] or _Cells.parse(found)
+            return f"_{len(names) - 1}"
+
+        try:
+            tree = ast.parse(_CELLS.sub(name, text).strip(), mode="eval").body
+        except SyntaxError as error:
+            raise ClaimError(f"cannot read {text!r}: {error.msg}") from error
+        if not isinstance(tree, ast.Compare):
+            raise ClaimError(f"expected a comparison, found {text!r}")
+        for node in ast.walk(tree):
+            known = not isinstance(node, ast.Name) or node.id in {*names, *FUNCTIONS}
+            if not known or not isinstance(node, (*GRAMMAR, *ARITHMETIC, *SIGNS, *EQUAL)):
+                raise ClaimError(f"unexpected {ast.unparse(node)!r} in {text!r}")
+        return cls(tree, names)
+
+    def evaluate(self, node: ast.expr, scope: Scope) -> _Operand:
+        """What a part of the tree is."""
+        if isinstance(node, ast.Name):
+            meant = self.names[node.id]
+            return float(scope.bindings[meant]) if isinstance(meant, str) else meant.evaluate(scope)
+        if isinstance(node, ast.BinOp):
+            sides = (_scalar(self.evaluate(side, scope)) for side in (node.left, node.right))
+            return ARITHMETIC[type(node.op)](*sides)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return FUNCTIONS[node.func.id]([self.evaluate(each, scope) for each in node.args])
+        return float(ast.literal_eval(node))
+
+    def margins(self, scope: Scope) -> list[float] | bool:
+        """For each operator how far it is from failing (negative: it fails); a truth value for
+        comparisons of rows.
+        """
+        values = [self.evaluate(node, scope) for node in (self.tree.left, *self.tree.comparators)]
+        operators = [type(op) for op in self.tree.ops]
+        if any(isinstance(value, str) for value in values):
+            if not set(operators) <= {*EQUAL}:
+                raise ClaimError("names of rows are equal or not, nothing else")
+            pairs = zip(itertools.pairwise(values), operators, strict=True)
+            return all((a == b) == (op is ast.Eq) for (a, b), op in pairs)
+        numbers = map(_scalar, values)
+        differences = [0.0 if a == b else a - b for a, b in itertools.pairwise(numbers)]
         return [
-            value
-            for value in tables.get(table or default, ())
-            if value.metric == metric
-            and (wanted == "*" or (value.row in names) != excluded)
-            and (not over or over in value.keys)
-            and all(value.keys.get(key) == wanted_value for key, wanted_value in fixed.items())
-            and all(
-                value.keys.get(key, wanted_value) == wanted_value
-                for key, wanted_value in bound.items()
-            )
+            SIGNS[op] * d if op in SIGNS else abs(d) if op is ast.NotEq else -abs(d)
+            for d, op in zip(differences, operators, strict=True)
         ]
 
-    def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
-        return [
-            (value.keys[over] if over else value.row, value.number)
-            for value in cells(tables, default, bindings)
-        ]
-
-    return cells, term
-
-
-def _call(name: str, arguments: list[_Term]) -> _Term:
-    def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
-        values = [argument(tables, default, bindings) for argument in arguments]
-        if name == "count":
-            if any(not isinstance(v, list) or not v for v in values):
-                raise MissingError  # of what was not measured no number is known
-            return float(sum(len(v) for v in values if isinstance(v, list)))
-        if name == "abs":
-            return abs(_scalar(values[0]))
-        if name == "argmax":
-            operand = values[0]
-            if not isinstance(operand, list) or not operand:
-                raise MissingError
-            return max(operand, key=lambda pair: pair[1])[0]
-        if name in CORRELATIONS:
-            first, second = (dict(v) if isinstance(v, list) else {} for v in values)
-            rows = [row for row in first if row in second]
-            coefficient = CORRELATIONS[name]([first[r] for r in rows], [second[r] for r in rows])
-            if math.isnan(coefficient):
-                raise MissingError  # too few rows, or the same value in all of them
-            return coefficient
-        numbers = _flatten(values)
-        return (
-            max(numbers)
-            if name == "max"
-            else min(numbers)
-            if name == "min"
-            else statistics.fmean(numbers)
+    def holds(self, scope: Scope) -> bool:
+        margins = self.margins(scope)
+        if isinstance(margins, bool):
+            return margins
+        # Rounding of the printed digits must not decide `<=`: compare with a little slack where
+        # equality is allowed.
+        return all(
+            m > 1e-12 if isinstance(op, ast.Lt | ast.Gt | ast.NotEq) else m >= -1e-12
+            for m, op in zip(margins, self.tree.ops, strict=True)
         )
 
-    return term
-
-
-class _Parser:
-    """Recursive descent over one comparison: sums of products of references, numbers, keys and
-    calls.
-    """
-
-    def __init__(self, text: str):
-        self.tokens: list[tuple[str, str]] = []
-        position = 0
-        while position < len(text.rstrip()):
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise ClaimError(f"cannot read {text[position:]!r}")
-            kind = str(match.lastgroup)
-            self.tokens.append((kind, match[kind]))
-            position = match.end()
-        self.position = 0
-        self.references: list[_Reference] = []
-
-    def peek(self) -> tuple[str, str]:
-        return self.tokens[self.position] if self.position < len(self.tokens) else ("end", "")
-
-    def take(self, expected: str | None = None) -> tuple[str, str]:
-        token = self.peek()
-        if expected is not None and token[1] != expected:
-            raise ClaimError(f"expected {expected!r}, found {token[1]!r}")
-        self.position += 1
-        return token
-
-    def comparison(self) -> _Comparison:
-        terms, operators = [self.sum()], []
-        while self.peek()[1] in COMPARISONS:
-            operators.append(self.take()[1])
-            terms.append(self.sum())
-        if not operators or self.peek()[0] != "end":
-            raise ClaimError(f"expected a comparison, found {self.peek()[1]!r}")
-        return _Comparison(tuple(terms), tuple(operators), tuple(self.references))
-
-    def sum(self) -> _Term:
-        term = self.product()
-        while self.peek()[1] in ("+", "-"):
-            apply = operator.add if self.take()[1] == "+" else operator.sub
-            term = _arithmetic(term, self.product(), apply)
-        return term
-
-    def product(self) -> _Term:
-        term = self.atom()
-        while self.peek()[1] == "*":
-            self.take()
-            term = _arithmetic(term, self.atom(), operator.mul)
-        return term
-
-    def atom(self) -> _Term:
-        kind, text = self.take()
-        if kind == "ref":
-            cells, term = _reference(text)
-            self.references.append(cells)
-            return term
-        if kind == "number":
-            return lambda tables, default, bindings: float(text)
-        if kind == "key":
-            return lambda tables, default, bindings: float(bindings[text[1:-1]])
-        if text == "(":
-            term = self.sum()
-            self.take(")")
-            return term
-        if kind == "name" and text in FUNCTIONS:
-            self.take("(")
-            arguments = [self.sum()]
-            while self.peek()[1] == ",":
-                self.take()
-                arguments.append(self.sum())
-            self.take(")")
-            return _call(text, arguments)
-        raise ClaimError(f"unexpected {text!r}")
-
-
-def _arithmetic(left: _Term, right: _Term, apply: Callable[[float, float], float]) -> _Term:
-    return lambda tables, default, bindings: apply(
-        _scalar(left(tables, default, bindings)), _scalar(right(tables, default, bindings))
-    )
+    def read(self, scope: Scope) -> list[Value]:
+        """Every value that it reads."""
+        cells = [meant for meant in self.names.values() if isinstance(meant, _Cells)]
+        return [value for each in cells for value in each.values(scope)]
 
 
 @dataclass(frozen=True)
@@ -299,7 +262,7 @@ class Clause:
     """One clause of a predicate."""
 
     text: str
-    comparisons: tuple[_Comparison, ...]
+    comparisons: tuple[Comparison, ...]
     """Joined by `and`."""
     quantifier: str
     keys: tuple[tuple[str, tuple[str, ...]], ...]
@@ -329,28 +292,26 @@ class Clause:
         for combination in itertools.product(*options):
             yield dict(combination)
 
-    def outcome(self, tables: Tables, default: str, bindings: Bindings) -> bool | None:
+    def outcome(self, scope: Scope) -> bool | None:
         """Whether the comparisons hold; None if a value is missing."""
         try:
-            return all(c.holds(tables, default, bindings) for c in self.comparisons)
+            return all(c.holds(scope) for c in self.comparisons)
         except MissingError:
             return None
 
-    def settled(self, tables: Tables, default: str, bindings: Bindings) -> bool | None:
+    def settled(self, scope: Scope) -> bool | None:
         """Whether every value that the comparisons read had settled when its run ended; False if
         one was cut short, else None if one's history does not tell.
         """
-        read = [
-            value.settled for c in self.comparisons for value in c.read(tables, default, bindings)
-        ]
+        read = [value.settled for c in self.comparisons for value in c.read(scope)]
         return False if False in read else None if None in read else True
 
-    def not_judged(self, tables: Tables, default: str, bindings: Bindings) -> str:
+    def not_judged(self, scope: Scope) -> str:
         """Why the comparisons say nothing, in words: they set means over another share of their
         values beside each other, or costs of runs that learnt nothing. Else empty.
         """
         for comparison in self.comparisons:
-            read = comparison.read(tables, default, bindings)
+            read = comparison.read(scope)
             if any(value.learnt is False for value in read):
                 return AT_CHANCE
             shares: dict[str, set[float]] = {}
@@ -366,25 +327,14 @@ class Clause:
 def parse(predicate: str) -> list[Clause]:
     """The clauses of a predicate. Raises ClaimError if it is not in the grammar."""
     clauses = []
-    for text in predicate.split(" ; "):
-        body, quantifier, tail = [
-            *re.split(r"\s+for\s+(all|some|most)\s+", text.strip(), maxsplit=1),
-            "",
-            "",
-        ][:3]
+    for text in map(str.strip, predicate.split(" ; ")):
+        body, *quantified = re.split(r"\s+for\s+(all|some|most)\s+", text, maxsplit=1)
+        quantifier, tail = quantified or ("", "")
         keys = []
-        for part in re.split(r"\s+and\s+", tail) if tail else ():
-            key, _, values = part.partition(" in ")
-            keys.append(
-                (
-                    key.strip(),
-                    (
-                        tuple(v.strip() for v in values.strip().strip("()").split(","))
-                        if values
-                        else ()
-                    ),
-                )
-            )
-        comparisons = tuple(_Parser(part).comparison() for part in re.split(r"\s+and\s+", body))
-        clauses.append(Clause(text.strip(), comparisons, quantifier, tuple(keys)))
+        for part in filter(None, re.split(r"\s+and\s+", tail)):
+            key, _, listed = part.partition(" in ")
+            values = [value.strip() for value in listed.strip().strip("()").split(",")]
+            keys.append((key.strip(), tuple(filter(None, values))))
+        comparisons = map(Comparison.parse, re.split(r"\s+and\s+", body))
+        clauses.append(Clause(text, tuple(comparisons), quantifier, tuple(keys)))
     return clauses
