@@ -65,6 +65,13 @@ def format_column(keys: Mapping[str, object]) -> str:
     return " ".join(f"{key}={value}" for key, value in keys.items())
 
 
+def without(column: str, *keys: str) -> tuple[str, dict[str, str]]:
+    """A column without some keys, and these keys with their values, where it has them."""
+    pairs = parse_column(column)
+    taken = {key: pairs.pop(key) for key in keys if key in pairs}
+    return format_column(pairs), taken
+
+
 def papers() -> list[str]:
     """Keys of the papers with published numbers, for example `dlad`."""
     return sorted(folder.name for folder in PUBLISHED.iterdir() if folder.is_dir())

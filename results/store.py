@@ -218,13 +218,13 @@ def summarise(records: Sequence[Record]) -> pd.DataFrame:
     Holds only what the seeds determine. A cell that failed for any seed is listed with its reason
     and no value.
     """
-    lines = map(_line, over_seeds(tidy(records)).to_dict("records"))
+    lines = [_line(line) for line in over_seeds(tidy(records)).to_dict("records")]
     return pd.DataFrame(lines, columns=list(CSV_COLUMNS), dtype=object)
 
 
-def _line(line: Mapping[Hashable, Any]) -> Line:
+def _line(found: Mapping[Hashable, Any]) -> dict[str, Any]:
     """A line of `over_seeds` as the CSV has it."""
-    line = {name: None if value != value else value for name, value in line.items()}
+    line = {str(name): None if value != value else value for name, value in found.items()}
     failed = line["status"] != OK
     value = None if failed else math.nan if line["value"] is None else line["value"]
     printed, difference = line["published"], line["difference"]
@@ -251,9 +251,7 @@ def records_of(lines: pd.DataFrame) -> list[Line]:
 
 
 def write_csv(
-    path: Path,
-    lines: pd.DataFrame | Sequence[Line],
-    columns: Sequence[str] = CSV_COLUMNS,
+    path: Path, lines: pd.DataFrame | Sequence[Line], columns: Sequence[str] = CSV_COLUMNS
 ) -> None:
     """Write the named columns of lines, by default a table's, in one step, so that no spreadsheet
     runs them (`results.spreadsheet`).

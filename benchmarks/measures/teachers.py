@@ -185,8 +185,4 @@ def transfer_of(
     )
 
 
-MEASURES = {
-    "teachers": Teachers(),
-    "selection": Selection(),
-    "transferability": Transferability(),
-}
+MEASURES = {"teachers": Teachers(), "selection": Selection(), "transferability": Transferability()}

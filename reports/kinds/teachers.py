@@ -97,8 +97,4 @@ class Transferability(Kind):
         plots_teachers.transferability_plot(table.layout, table.lines, path, table.metrics, found)
 
 
-KINDS = {
-    "teachers": Teachers(),
-    "selection": Selection(),
-    "transferability": Transferability(),
-}
+KINDS = {"teachers": Teachers(), "selection": Selection(), "transferability": Transferability()}

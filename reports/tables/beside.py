@@ -17,13 +17,12 @@ from reports.tables.standings import (
     EPSILON,
     NO_PUBLIC,
     PUBLIC,
-    Condition,
     Standing,
     Standings,
     value_of,
 )
 from reports.tables.table import ShownTable
-from results.published import format_column, parse_column
+from results.published import without
 from results.record import OK
 from results.store import Line
 
@@ -49,11 +48,10 @@ def add_private(
     """
     data, methods = _data(scored), {method.row: method for method in found.methods}
     for line in (line for table in private for line in table.cells):
-        pairs = parse_column(line["column"])
-        epsilon = pairs.pop(EPSILON, "inf")
+        epsilon = without(line["column"], EPSILON)[1].get(EPSILON, "inf")
         wanted = line["status"] == OK and line["metric"] == ACCURACY and epsilon != "inf"
         if wanted and line["row"] in methods:
-            keys = [condition.key for condition in _conditions(found, data, line, pairs)]
+            keys = _keys(found, data, line, EPSILON)
             methods[line["row"]].add(f"{AT_EPSILON}{epsilon}", keys, value_of(line))
 
 
@@ -92,17 +90,16 @@ def _add_images(
     """Add the numbers of a row of a table of leakage, `row_of` by method's row, under the `names`
     by metric, where the methods have accuracy.
     """
-    for metric, name in names.items():
-        for line in table.cells:
-            pairs = parse_column(line["column"])
-            mean = pairs.pop(CLIENT, "") == AVERAGE
-            if line["status"] != OK or not mean or line["metric"] != metric:
-                continue
-            at = [condition.key for condition in _conditions(found, data, line, pairs)]
-            for method in found.methods:
-                if not method.bound and row_of[method.row] == line["row"]:
-                    there = method.values.get(ACCURACY, {})
-                    method.add(name, [key for key in at if key in there], value_of(line))
+    for line in table.cells:
+        mean = without(line["column"], CLIENT)[1].get(CLIENT) == AVERAGE
+        if line["status"] != OK or not mean or line["metric"] not in names:
+            continue
+        keys = _keys(found, data, line, CLIENT)
+        for method in found.methods:
+            if not method.bound and row_of[method.row] == line["row"]:
+                there = method.numbers.get(ACCURACY, {})
+                at = [key for key in keys if key in there]
+                method.add(names[line["metric"]], at, value_of(line))
 
 
 def attack_on(method: Standing, attacks: Mapping[str, Attack]) -> str | None:
@@ -148,18 +145,16 @@ def _data(scored: Iterable[ShownTable]) -> dict[str, str]:
     return {table.layout.key: line["data"] for table in scored for line in table.cells[:1]}
 
 
-def _conditions(
-    found: Standings, data: Mapping[str, str], line: Line, pairs: Mapping[str, str]
-) -> list[Condition]:
-    """Those of `found.ranked` that a line of another table stands in, by its data and what is left
-    of its column.
+def _keys(found: Standings, data: Mapping[str, str], line: Line, own: str) -> list[str]:
+    """Keys of those of `found.ranked` that a line of another table stands in, by its data and its
+    column without the key of its `own`.
     """
-    rest = dict(pairs)
-    public = rest.pop(PUBLIC, NO_PUBLIC)
+    column, taken = without(line["column"], own, PUBLIC)
+    public = taken.get(PUBLIC, NO_PUBLIC)
     return [
-        condition
+        condition.key
         for condition in found.ranked
-        if condition.column == format_column(rest)
+        if condition.column == column
         and data[condition.table] == line["data"]
         and public in (NO_PUBLIC, condition.public)
     ]

@@ -9,15 +9,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from metrics.names import BY_GROUP
-from reports.tables.table import (
-    MARK,
-    Layout,
-    block_title,
-    blocks,
-    cut_short,
-    heading,
-    left_out,
-)
+from reports.tables.table import MARK, Layout, block_title, blocks, cut_short, heading, left_out
 from results.published import parse_column
 from results.record import OK
 from results.store import Line, records_of

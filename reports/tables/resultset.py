@@ -15,15 +15,7 @@ from reports.tables.units import unit_of
 from results.files import ResultsError
 from results.frame import read_records
 from results.record import FAILED, OK, TEXTS, Record
-from results.store import (
-    CSV_COLUMNS,
-    PLACE,
-    Line,
-    format_value,
-    read_csv,
-    records_of,
-    summarise,
-)
+from results.store import CSV_COLUMNS, PLACE, Line, format_value, read_csv, records_of, summarise
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,40 +43,38 @@ def over_seeds(values: Sequence[float], cut_short: bool = False) -> Mean:
     return Mean(float(np.mean(values)), std, len(values), cut_short)
 
 
-def seconds(records: Iterable[Record]) -> dict[Place, Mean]:
-    """Wall time of clients and of the server, where every seed's record has it."""
-    found: dict[Place, list[float]] = {}
-    for record in records:
-        for metric, place in TIMES if record.status == OK else ():
-            key = (record.row, record.column, metric)
-            found.setdefault(key, []).append(record.fit_seconds.get(place, math.nan))
-    return {key: over_seeds(values) for key, values in found.items() if np.isfinite(values).all()}
+def at_cost(records: Iterable[Record]) -> dict[Place, Mean]:
+    """Wall time of clients and of the server, and accuracy in percent at equal bytes and at equal
+    time, where every seed has one.
 
-
-def at_equal_cost(records: Iterable[Record]) -> dict[Place, Mean]:
-    """Accuracy in percent at equal bytes and at equal time, where every seed has one.
-
-    It is cut short where a run was, and ended before it had cost as much.
+    Accuracy is cut short where a run was, and ended before it had cost as much.
     """
-    found: dict[Place, list[float]] = {}
-    short: set[Place] = set()
+    found: dict[Place, list[tuple[float, bool]]] = {}
     for record in records:
-        if record.status != OK or not record.arrays:
-            continue
-        arrays = unpack(record.arrays)
-        accuracy = 100 * arrays[ACCURACY]
-        sent, passed = arrays["bytes"] / 1e6, seconds_by_epoch(record, len(accuracy))
-        for name, cost, limits in (("mb", sent, MEGABYTES), ("s", passed, SECONDS)):
-            for limit in limits:
-                key = (record.row, record.column, f"{ACCURACY}-at-{limit}-{name}")
-                found.setdefault(key, []).append(reached(accuracy, cost, limit))
-                if record.settled.get(ACCURACY) is False and cost[-1] <= limit:
-                    short.add(key)
+        for metric, value, short in _of_run(record) if record.status == OK else ():
+            place = (record.row, record.column, metric)
+            found.setdefault(place, []).append((value, short))
     return {
-        key: over_seeds(values, key in short)
-        for key, values in found.items()
-        if np.isfinite(values).all()
+        place: over_seeds([value for value, _ in seeds], any(short for _, short in seeds))
+        for place, seeds in found.items()
+        if all(math.isfinite(value) for value, _ in seeds)
     }
+
+
+def _of_run(record: Record) -> Iterator[tuple[str, float, bool]]:
+    """The same of one run, each with whether it was cut short; what it lacks is not a number."""
+    for metric, place in TIMES:
+        yield metric, record.fit_seconds.get(place, math.nan), False
+    if not record.arrays:
+        return
+    arrays = unpack(record.arrays)
+    accuracy, sent = 100 * arrays[ACCURACY], arrays["bytes"] / 1e6
+    short = record.settled.get(ACCURACY) is False
+    costs = {"mb": (sent, MEGABYTES), "s": (seconds_by_epoch(record, len(accuracy)), SECONDS)}
+    for unit, (cost, limits) in costs.items():
+        for limit in limits:
+            ended = bool(short and cost[-1] <= limit)
+            yield f"{ACCURACY}-at-{limit}-{unit}", reached(accuracy, cost, limit), ended
 
 
 def reached(history: np.ndarray, spent: np.ndarray, limit: float) -> float:

@@ -9,7 +9,7 @@ same column.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,9 @@ import pandas as pd
 
 from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
 from reports.tables.ranking import Spot, complete, critical_difference, friedman, mean_ranks, spots
-from reports.tables.run_costs import ACCURACY, Mean, at_equal_cost, seconds
+from reports.tables.run_costs import ACCURACY, Mean, at_cost
 from reports.tables.table import ShownTable, broken_rows, cut_short, fullest, share_of
-from results.published import format_column, parse_column
+from results.published import parse_column, without
 from results.record import OK
 from results.store import Line
 
@@ -63,15 +63,8 @@ class Standing:
     """The name of its method, which several rows may have."""
     broken: str = ""
     """How it breaks the contract; empty where it does not."""
-    values: dict[str, dict[str, float]] = field(default_factory=dict)
-    """By metric and condition's key, the mean over seeds."""
-    stds: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Where there are two seeds or more."""
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """How many seeds."""
-    unsettled: dict[str, set[str]] = field(default_factory=dict)
-    """By metric, keys of conditions in which it had not settled when a run ended; of metrics that
-    have a history."""
+    numbers: dict[str, dict[str, Mean]] = field(default_factory=dict)
+    """By metric and condition's key."""
     properties: dict[str, bool] = field(default_factory=dict)
     """Where its runs differ, the value that `PESSIMIST` gives."""
     sends: set[str] = field(default_factory=set)
@@ -85,19 +78,33 @@ class Standing:
         return not (self.bound or self.broken)
 
     @property
+    def values(self) -> dict[str, dict[str, float]]:
+        """The means of its numbers."""
+        return {
+            metric: {key: number.mean for key, number in by_key.items()}
+            for metric, by_key in self.numbers.items()
+        }
+
+    @property
+    def unsettled(self) -> dict[str, set[str]]:
+        """By metric, keys of conditions in which it had not settled when a run ended; of metrics
+        that have a history.
+        """
+        keys = {
+            metric: {key for key, number in by_key.items() if number.cut_short}
+            for metric, by_key in self.numbers.items()
+        }
+        return {metric: of_it for metric, of_it in keys.items() if of_it}
+
+    @property
     def cut_short(self) -> set[str]:
         """Keys of conditions in which its accuracy had not settled."""
         return self.unsettled.get(ACCURACY, set())
 
     def add(self, metric: str, keys: Iterable[str], value: Mean) -> None:
         """Have a value in the conditions of these keys."""
-        for key in keys:
-            self.values.setdefault(metric, {})[key] = value.mean
-            self.counts.setdefault(metric, {})[key] = value.n
-            if math.isfinite(value.std):
-                self.stds.setdefault(metric, {})[key] = value.std
-            if value.cut_short:
-                self.unsettled.setdefault(metric, set()).add(key)
+        if found := dict.fromkeys(keys, value):
+            self.numbers.setdefault(metric, {}).update(found)
 
 
 PESSIMIST: Mapping[str, bool] = {
@@ -129,8 +136,9 @@ class Standings:
         """Values of the methods that can be ranked, by row and key of `ranked`."""
         keys = [condition.key for condition in self.ranked]
         ranked = [method for method in self.methods if method.ranked]
+        of_metric = [method.values.get(metric, {}) for method in ranked]
         return pd.DataFrame(
-            [[m.values.get(metric, {}).get(key, math.nan) for key in keys] for m in ranked],
+            [[values.get(key, math.nan) for key in keys] for values in of_metric],
             index=[m.row for m in ranked],
             columns=keys,
         )
@@ -140,8 +148,8 @@ class Standings:
         """All metrics that any method has, in the order of the method that has most; behind them
         those at a cost, by its unit and from the least.
         """
-        methods = sorted(self.methods, key=lambda method: -len(method.values))
-        names = dict.fromkeys(name for method in methods for name in method.values)
+        methods = sorted(self.methods, key=lambda method: -len(method.numbers))
+        names = dict.fromkeys(name for method in methods for name in method.numbers)
         return sorted(names, key=_cost_of)
 
     def means(self, metric: str) -> pd.Series:
@@ -151,54 +159,46 @@ class Standings:
 
 def standings_of(tables: Iterable[ShownTable]) -> Standings:
     """The standings over all tables together, which are of one profile."""
-    conditions: list[Condition] = []
+    places: list[Places] = []
     methods: dict[str, Standing] = {}
     seeds: dict[str, int] = {}
     for table in tables:
-        places = _places(table)
-        conditions += [condition for at in places.values() for condition in at]
-        for row, title in table.layout.rows.items():
-            of, bound = table.layout.methods.get(row, row), row in table.layout.oracles
-            methods.setdefault(row, Standing(row, title, bound, of))
+        layout, at = table.layout, _places(table)
+        places.append(at)
+        for row, title in layout.rows.items():
+            of = layout.methods.get(row, row)
+            methods.setdefault(row, Standing(row, title, row in layout.oracles, of))
         for row, how in broken_rows(table.cells).items():
             methods[row].broken = how
-        beside: dict[tuple[str, str], list[Line]] = {}
-        for line in table.cells:
-            beside.setdefault(_beside(line), []).append(line)
-        for line in table.cells:
-            at, method = places.get((line["row"], line["column"]), ()), methods[line["row"]]
-            of_all = share_of(line) == fullest(beside[_beside(line)])
-            if line["status"] != OK or not at:
-                continue
-            if line["metric"] == PROPERTY:
-                holds = parse_column(line["column"])[PROPERTY]
-                _add_property(method, holds, line["value"] == "yes")
-            elif of_all and isinstance(line["value"], float) and math.isfinite(line["value"]):
-                keys = [condition.key for condition in at]
-                for key in keys:
-                    seeds[key] = min(seeds.get(key, line["n"]), line["n"])
-                method.add(line["metric"], keys, value_of(line))
+        for line in _compared(table):
+            keys = [condition.key for condition in at[line["row"], line["column"]]]
+            if line["metric"] == PROPERTY and keys:
+                _add_property(methods[line["row"]], line)
+            elif isinstance(line["value"], float) and math.isfinite(line["value"]):
+                seeds |= {key: min(seeds.get(key, line["n"]), line["n"]) for key in keys}
+                methods[line["row"]].add(line["metric"], keys, value_of(line))
         for record in table.records:
             for kind in record.bytes_by_kind if record.status == OK else ():
                 way, _, payload = kind.partition("/")
-                crossing = (
-                    methods[record.row].sends if way == "up" else methods[record.row].receives
-                )
-                crossing.add(payload)
-        spent = {**seconds(table.records), **at_equal_cost(table.records)}
-        for (row, column, metric), value in spent.items():
-            measured = methods[row].values.get(ACCURACY, {})
-            keys = [c.key for c in places.get((row, column), ()) if c.key in measured]
+                method = methods[record.row]
+                (method.sends if way == "up" else method.receives).add(payload)
+        for (row, column, metric), value in at_cost(table.records).items():
+            measured = methods[row].numbers.get(ACCURACY, {})
+            keys = [c.key for c in at.get((row, column), ()) if c.key in measured]
             methods[row].add(metric, keys, value)
-    found = dict.fromkeys(conditions)
+    found = dict.fromkeys(c for at in places for of in at.values() for c in of)
     return Standings(tuple(found), tuple(methods.values()), seeds)
 
 
-def _beside(line: Line) -> tuple[str, str]:
-    """What lines that are compared have in common: column, whatever the public images; metric."""
-    pairs = parse_column(line["column"])
-    pairs.pop(PUBLIC, None)
-    return format_column(pairs), line["metric"]
+def _compared(table: ShownTable) -> Iterator[Line]:
+    """The lines that were measured and are no mean of fewer values than another's beside it."""
+    beside: dict[tuple[str, str], list[Line]] = {}
+    for line in table.cells:
+        beside.setdefault((without(line["column"], PUBLIC)[0], line["metric"]), []).append(line)
+    for line in table.cells:
+        of = fullest(beside[without(line["column"], PUBLIC)[0], line["metric"]])
+        if line["status"] == OK and (line["metric"] == PROPERTY or share_of(line) == of):
+            yield line
 
 
 def value_of(line: Line) -> Mean:
@@ -207,47 +207,47 @@ def value_of(line: Line) -> Mean:
     return Mean(line["value"], std, line["n"], cut_short(line))
 
 
-def _places(table: ShownTable) -> dict[tuple[str, str], list[Condition]]:
+Places = Mapping[tuple[str, str], Sequence[Condition]]
+"""By row and column the conditions that a run stands in."""
+
+
+def _places(table: ShownTable) -> Places:
     """The conditions in which each row's run in each column stands.
 
     A run without public images stands in all of its partition, but for that of a row that has runs
     with public images too, or whose fit looked at an empty public set: these stand nowhere.
     """
-    plain: dict[tuple[str, str], tuple[str, str]] = {}
-    looked = set()
+    publics: dict[str, dict[str, None]] = {}
+    with_public, looked = set(), set()
     for line in table.cells:
-        pairs = parse_column(line["column"])
-        if pairs.pop(PROPERTY, "") == "distillation" and line["value"] == "yes":
-            looked.add((line["row"], format_column(dict(pairs))))
-        public = pairs.pop(PUBLIC, NO_PUBLIC)
-        plain[line["row"], line["column"]] = (format_column(dict(pairs)), public)
-    publics: dict[str, list[str]] = {}
-    with_public = set()
-    for (row, _), (rest, public) in plain.items():
-        if public != NO_PUBLIC:
-            with_public.add((row, rest))
-            if public not in publics.setdefault(rest, []):
-                publics[rest].append(public)
-    profile = table.cells[0]["profile"] if table.cells else ""
+        rest, pairs = without(line["column"], PUBLIC, PROPERTY)
+        if pairs.get(PROPERTY) == "distillation" and line["value"] == "yes":
+            looked.add((line["row"], without(line["column"], PROPERTY)[0]))
+        if (public := pairs.get(PUBLIC, NO_PUBLIC)) != NO_PUBLIC:
+            with_public.add((line["row"], rest))
+            publics.setdefault(rest, {})[public] = None
     places = {}
-    for (row, column), (rest, public) in plain.items():
-        bare = format_column({k: v for k, v in parse_column(column).items() if k != PROPERTY})
+    for line in table.cells:
+        rest, pairs = without(line["column"], PUBLIC, PROPERTY)
+        public, of = pairs.get(PUBLIC, NO_PUBLIC), list(publics.get(rest, [NO_PUBLIC]))
+        bare = without(line["column"], PROPERTY)[0]
         if public != NO_PUBLIC:
             of = [public]
-        elif (row, rest) in with_public or (row, bare) in looked:
+        elif (line["row"], rest) in with_public or (line["row"], bare) in looked:
             of = []
-        else:
-            of = publics.get(rest, [NO_PUBLIC])
-        pairs = parse_column(rest)
-        networks = pairs.pop(NETWORKS, ALIKE)
-        where = format_column(pairs)
-        places[row, column] = [
-            Condition(profile, table.layout.key, where, other, networks) for other in of
+        where, networks = without(rest, NETWORKS)
+        places[line["row"], line["column"]] = [
+            Condition(
+                line["profile"], table.layout.key, where, other, networks.get(NETWORKS, ALIKE)
+            )
+            for other in of
         ]
     return places
 
 
-def _add_property(method: Standing, name: str, holds: bool) -> None:
+def _add_property(method: Standing, line: Line) -> None:
+    """Have what a line says of a property; where lines differ, what `PESSIMIST` says."""
+    name, holds = parse_column(line["column"])[PROPERTY], line["value"] == "yes"
     if name not in method.properties or holds == PESSIMIST.get(name):
         method.properties[name] = holds
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.tables.standings import EPSILON, Standings, fronts, planes, ranking
+from reports.tables.standings import EPSILON, Standing, Standings, fronts, planes, ranking
 from results.spreadsheet import quoted
 
 CONDITION = ("profile", "table", "column", "networks", "public")
@@ -43,8 +43,8 @@ def as_json(found: Standings) -> dict[str, Any]:
                 "properties": m.properties,
                 "sends": sorted(m.sends),
                 "values": m.values,
-                "std": m.stds,
-                "n": m.counts,
+                "std": _stds(m),
+                "n": {name: {k: n.n for k, n in of.items()} for name, of in m.numbers.items()},
                 "cut_short": {metric: sorted(keys) for metric, keys in m.unsettled.items()},
             }
             for m in found.methods
@@ -54,17 +54,29 @@ def as_json(found: Standings) -> dict[str, Any]:
     }
 
 
+def _stds(method: Standing) -> dict[str, dict[str, float]]:
+    """By metric and condition's key, where there are two seeds or more."""
+    stds = {
+        metric: {key: number.std for key, number in of.items() if math.isfinite(number.std)}
+        for metric, of in method.numbers.items()
+    }
+    return {metric: of for metric, of in stds.items() if of}
+
+
 def dumped(by_profile: Mapping[str, Standings]) -> str:
     """`as_json` of each profile as text; what is not a number has no place there."""
     told = {profile: as_json(found) for profile, found in by_profile.items()}
     return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-NUMBERS = (
-    *CONDITION,
-    *("row", "title", "upper_bound", "contract", "metric", "value", "std", "n", "cut_short"),
-)
+METHOD = ("row", "title", "upper_bound", "contract")
+NUMBERS = (*CONDITION, *METHOD, "metric", "value", "std", "n", "cut_short")
 """Columns of `as_csv`."""
+
+
+def _method(method: Standing) -> tuple[Any, ...]:
+    """What lines of a method begin with, under `METHOD`."""
+    return method.row, method.title, method.bound, method.broken
 
 
 def as_csv(by_profile: Mapping[str, Standings]) -> str:
@@ -72,23 +84,16 @@ def as_csv(by_profile: Mapping[str, Standings]) -> str:
     standard deviation, empty for one, and whether the metric was cut short in any of them.
     """
     lines = [
-        {
-            **{name: getattr(condition, name) for name in CONDITION},
-            "row": method.row,
-            "title": method.title,
-            "upper_bound": method.bound,
-            "contract": method.broken,
-            "metric": metric,
-            "value": values[condition.key],
-            "std": method.stds.get(metric, {}).get(condition.key, math.nan),
-            "n": method.counts[metric][condition.key],
-            "cut_short": condition.key in method.unsettled.get(metric, ()),
-        }
+        (
+            *(getattr(condition, name) for name in CONDITION),
+            *_method(method),
+            *(metric, number.mean, number.std, number.n, number.cut_short),
+        )
         for found in by_profile.values()
         for method in found.methods
-        for metric, values in method.values.items()
+        for metric, numbers in method.numbers.items()
         for condition in found.conditions
-        if condition.key in values
+        if (number := numbers.get(condition.key)) is not None
     ]
     return _text(lines, NUMBERS)
 
@@ -101,24 +106,18 @@ def methods_csv(by_profile: Mapping[str, Standings]) -> str:
     methods = [(profile, m) for profile, found in by_profile.items() for m in found.methods]
     properties = list(dict.fromkeys(name for _, m in methods for name in m.properties))
     lines = [
-        {
-            "profile": profile,
-            "row": method.row,
-            "title": method.title,
-            "upper_bound": method.bound,
-            "contract": method.broken,
-            "mean_rank": ranks[profile].get(method.row, math.nan),
-            "sends": " ".join(sorted(method.sends)),
-            **{name: method.properties.get(name) for name in properties},
-        }
+        (
+            profile,
+            *_method(method),
+            ranks[profile].get(method.row, math.nan),
+            " ".join(sorted(method.sends)),
+            *(method.properties.get(name) for name in properties),
+        )
         for profile, method in methods
     ]
-    return _text(
-        lines,
-        ("profile", "row", "title", "upper_bound", "contract", "mean_rank", "sends", *properties),
-    )
+    return _text(lines, ("profile", *METHOD, "mean_rank", "sends", *properties))
 
 
-def _text(lines: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def _text(lines: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> str:
     frame = pd.DataFrame(lines, columns=list(columns)).map(quoted)
     return str(frame.to_csv(index=False, lineterminator="\n"))

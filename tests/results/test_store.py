@@ -145,14 +145,7 @@ def test_a_summary_states_privacy_bytes_and_data():
     )
     assert [
         line[name] for name in ("epsilon", "delta", "bytes_up", "bytes_down", "data", "origin")
-    ] == [
-        3.1,
-        1e-05,
-        12,
-        7,
-        "digits",
-        "surrogate",
-    ]
+    ] == [3.1, 1e-05, 12, 7, "digits", "surrogate"]
 
 
 def test_a_summary_states_the_public_set_and_how_a_run_became_a_number():

@@ -71,10 +71,7 @@ def test_of_several_networks_it_is_the_mean_each_of_the_findings_that_it_knows()
 
 
 def test_films_without_places_or_without_a_known_finding_are_refused():
-    made = federation(
-        {"client-0": Looking([(0,)])},
-        tasks=(MultiLabel(("b",)),),
-    )
+    made = federation({"client-0": Looking([(0,)])}, tasks=(MultiLabel(("b",)),))
     test = films([[1, 0]], [(0, 0)])
     with pytest.raises(ValueError, match="has a finding that client-0 knows"):
         pointing_of(made, fitted("client-0"), test)

@@ -36,8 +36,8 @@ def test_accuracy_under_privacy_stands_in_the_conditions_of_its_data_and_public_
     _, plain, public = found.methods
     inside, _ = (condition.key for condition in found.conditions)
     assert public.unsettled == {"accuracy-at-epsilon-4": {inside}}
-    assert plain.stds["accuracy-at-epsilon-1"][inside] == 2
-    assert plain.counts["accuracy-at-epsilon-1"][inside] == 2
+    assert plain.numbers["accuracy-at-epsilon-1"][inside].std == 2
+    assert plain.numbers["accuracy-at-epsilon-1"][inside].n == 2
 
 
 ATTACKS = {
@@ -96,7 +96,7 @@ def test_what_leaks_stands_beside_the_floor_of_the_same_public_images():
     records = [record(row=row, config=config) for row, config in configs.items()]
     add_leakage(found, [TOYS], [scored(lines, records)])
     assert plain.values["leaked-psnr"] == {inside: 13, outside: 13}
-    assert plain.stds["leaked-psnr"] == {inside: 1, outside: 1}
+    assert [plain.numbers["leaked-psnr"][key].std for key in (inside, outside)] == [1, 1]
     assert plain.values["floor-psnr"] == {inside: 17, outside: 12}
     assert public.values["leaked-psnr"] == {inside: 17, outside: 12}
     assert public.values["leaked-ssim"] == public.values["floor-ssim"] == {outside: 0.5}

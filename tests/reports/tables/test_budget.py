@@ -8,12 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reports.tables.budget import (
-    budget_rows,
-    markdown_budget,
-    terminal_budget,
-    unequal_rows,
-)
+from reports.tables.budget import budget_rows, markdown_budget, terminal_budget, unequal_rows
 from reports.tables.notes import legend
 from reports.tables.terminal import terminal_tables
 from results.record import FAILED

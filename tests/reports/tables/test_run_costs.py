@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from reports.tables.run_costs import Mean, at_equal_cost, over_seeds, reached, seconds_by_epoch
+from reports.tables.run_costs import Mean, at_cost, over_seeds, reached, seconds_by_epoch
 from results.arrays import pack
 from tests.reports.tables.test_standings import record
 
@@ -28,7 +28,7 @@ def test_a_number_over_seeds_has_a_deviation_from_two_on():
     assert math.isnan(one.std)
 
 
-def test_accuracy_at_equal_cost_is_the_last_within_it():
+def test_accuracy_at_cost_is_the_last_within_it():
     history, spent = np.array([0.1, 0.5, 0.7]), np.array([1.0, 2.0, 4.0])
     assert reached(history, spent, 2) == 0.5
     assert reached(history, spent, 100) == 0.7
@@ -47,7 +47,7 @@ def test_time_is_even_over_rounds_and_behind_the_clients_in_one_shot_methods(sen
 
 
 def test_accuracy_at_equal_bytes_has_a_deviation_and_a_number_of_seeds():
-    found = at_equal_cost([run(0, [0.2, 0.4], [0.5, 2]), run(1, [0.3, 0.6], [0.5, 2])])
+    found = at_cost([run(0, [0.2, 0.4], [0.5, 2]), run(1, [0.3, 0.6], [0.5, 2])])
     assert found[place("accuracy-at-1-mb")] == Mean(
         pytest.approx(25), pytest.approx(5 * math.sqrt(2)), 2
     )
@@ -55,8 +55,8 @@ def test_accuracy_at_equal_bytes_has_a_deviation_and_a_number_of_seeds():
 
 
 def test_it_is_cut_short_where_a_run_was_that_ended_within_the_limit():
-    found = at_equal_cost([run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": False})])
+    found = at_cost([run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": False})])
     short = {limit: found[place(f"accuracy-at-{limit}-mb")].cut_short for limit in (1, 10, 100)}
     assert short == {1: False, 10: True, 100: True}
-    settled = at_equal_cost([run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": True})])
+    settled = at_cost([run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": True})])
     assert not settled[place("accuracy-at-10-mb")].cut_short

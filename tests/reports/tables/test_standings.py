@@ -11,14 +11,7 @@ import pytest
 
 from reports.tables.ranking import Spot
 from reports.tables.run_costs import Mean
-from reports.tables.standings import (
-    at_epsilon,
-    costs,
-    fronts,
-    planes,
-    ranking,
-    standings_of,
-)
+from reports.tables.standings import at_epsilon, costs, fronts, planes, ranking, standings_of
 from reports.tables.standings_files import dumped
 from reports.tables.table import ShownTable
 from results.arrays import pack
@@ -194,8 +187,7 @@ def test_seconds_are_means_over_seeds_where_every_record_has_them():
     _, plain, _ = found.methods
     keys = [condition.key for condition in found.conditions]
     assert plain.values["client-seconds"] == dict.fromkeys(keys, 7)
-    assert plain.stds["client-seconds"] == dict.fromkeys(keys, pytest.approx(math.sqrt(2)))
-    assert plain.counts["client-seconds"] == dict.fromkeys(keys, 2)
+    assert plain.numbers["client-seconds"][keys[0]] == Mean(7, pytest.approx(math.sqrt(2)), 2)
     assert "server-seconds" not in plain.values
 
 

@@ -270,11 +270,7 @@ def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_
     text = page_of(one, table_of(TWO))
     dice, hd95 = text.split("## HD95 (pixel), lower is better")
     assert "## Dice (%)" in dice
-    assert [row[1] for row in rows_of(dice)[2:]] == [
-        "**71.50**",
-        "70.25",
-        "80.00",
-    ]
+    assert [row[1] for row in rows_of(dice)[2:]] == ["**71.50**", "70.25", "80.00"]
     assert [row[1].split()[0] for row in rows_of(hd95)[2:]] == ["12.50", "**11.75**", "9.00"]
     shown = terminal(one, TWO)
     assert (

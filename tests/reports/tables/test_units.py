@@ -23,12 +23,7 @@ from reports.tables.units import scale_of, unit_of
 )
 def test_titles_digits_and_ranges_follow_the_unit(metric, unit, title, text, bounds, sign):
     scale = scale_of(metric, unit)
-    assert (scale.title, scale.text(70.36), scale.bounds, scale.sign) == (
-        title,
-        text,
-        bounds,
-        sign,
-    )
+    assert (scale.title, scale.text(70.36), scale.bounds, scale.sign) == (title, text, bounds, sign)
 
 
 def test_texts_are_left_as_they_are():
