@@ -233,7 +233,7 @@ def _line(found: Mapping[Hashable, Any]) -> dict[str, Any]:
     if line["text"] is not None:
         value = line["text"]
         difference = None if printed is None else "same" if value == printed else "differs"
-    counts = {name: None if line[name] is None else int(line[name]) for name in ("defined", "of")}
+    counts = {name: line[name] and int(line[name]) for name in ("defined", "of")}
     return {
         **line,
         "column": f"{line['column']} {line['detail']}".strip(),
