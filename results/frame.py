@@ -24,49 +24,13 @@ from results.published import parse_column, published_table
 from results.record import OK, Measurement, Record
 
 COLUMNS = (
-    "file",
-    "profile",
-    "protocol",
-    "variant",
-    "paper",
-    "table",
-    "row",
-    "column",
-    "detail",
-    "metric",
-    "seed",
-    "value",
-    "defined",
-    "of",
-    "text",
-    "unit",
-    "published",
-    "published_std",
-    "published_text",
-    "difference",
-    "status",
-    "reason",
-    "bytes_up",
-    "bytes_down",
-    "epsilon",
-    "delta",
-    "data",
-    "origin",
-    "public",
-    "public_origin",
-    "private",
-    "private_origin",
-    "statistic",
-    "settled",
-    "contract",
-    "seconds",
-    "local_samples",
-    "server_samples",
-    "peak_memory_mb",
-    "device",
-    "commit",
-    "dirty",
-    "finished",
+    *("file", "profile", "protocol", "variant", "paper", "table", "row", "column", "detail"),
+    *("metric", "seed", "value", "defined", "of", "text", "unit"),
+    *("published", "published_std", "published_text", "difference", "status", "reason"),
+    *("bytes_up", "bytes_down", "epsilon", "delta", "data", "origin", "public", "public_origin"),
+    *("private", "private_origin", "statistic", "settled", "contract", "seconds"),
+    *("local_samples", "server_samples", "peak_memory_mb"),
+    *("device", "commit", "dirty", "finished"),
 )
 """`file` and `variant` (`released` of `table1.released`) are those of the records' file; `table` is
 without the paper. `column` and `detail` (`epoch=3` of a curve) hold `key=value` pairs. A number is
@@ -295,12 +259,9 @@ def printed(tables: Iterable[str]) -> pd.DataFrame:
         for paper, _, name in (table.partition("/") for table in tables)
         for cell in published_table(f"{paper}/{name}")
     ]
-    names = ["paper", "table", "row", "column", "metric"]
-    numbers = {"published": float, "published_std": float}
-    columns = [*names, "unit", *numbers, "published_text"]
-    return pd.DataFrame(cells, columns=columns).astype(
-        {**dict.fromkeys([*names, "unit", "published_text"], object), **numbers}
-    )
+    texts = ["paper", "table", "row", "column", "metric", "unit", "published_text"]
+    kinds = {**dict.fromkeys(texts, object), "published": float, "published_std": float}
+    return pd.DataFrame(cells, columns=list(kinds)).astype(kinds)
 
 
 def with_keys(lines: pd.DataFrame) -> pd.DataFrame:
@@ -324,36 +285,39 @@ def with_keys(lines: pd.DataFrame) -> pd.DataFrame:
 
 def _measured(record: Record, measurement: Measurement) -> dict[str, Any]:
     is_text = isinstance(measurement.value, str)
-    settled = record.settled.get(measurement.metric)
     return {
         "detail": measurement.column,
         "metric": measurement.metric,
-        "value": float("nan") if is_text else float(measurement.value),
+        "value": math.nan if is_text else float(measurement.value),
         "text": measurement.value if is_text else None,
-        "defined": math.nan if measurement.defined is None else measurement.defined,
-        "of": math.nan if measurement.of is None else measurement.of,
-        "settled": "" if settled is None else "yes" if settled else "no",
+        "defined": _number(measurement.defined),
+        "of": _number(measurement.of),
+        "settled": {None: "", True: "yes", False: "no"}[record.settled.get(measurement.metric)],
     }
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+SAME = (
+    *("profile", "protocol", "row", "column", "seed", "status", "bytes_up", "bytes_down"),
+    *("seconds", "peak_memory_mb", "finished"),
+)
+"""What a line has as its record has it."""
 
 
 def _facts(record: Record) -> dict[str, Any]:
     """What all measurements of a cell have in common."""
     paper, _, table = record.table.partition("/")
-    sources: Sequence[dict[str, str]] = (record.data, *record.others)
+    sources = (record.data, *record.others)
+    numbers = ("epsilon", "delta", "local_samples", "server_samples")
     return {
-        "profile": record.profile,
-        "protocol": record.protocol,
+        **{name: getattr(record, name) for name in SAME},
+        **{name: _number(getattr(record, name)) for name in numbers},
         "paper": paper,
         "table": table,
-        "row": record.row,
-        "column": record.column,
-        "seed": record.seed,
-        "status": record.status,
         "reason": printable(record.reason),
-        "bytes_up": record.bytes_up,
-        "bytes_down": record.bytes_down,
-        "epsilon": float("nan") if record.epsilon is None else record.epsilon,
-        "delta": float("nan") if record.delta is None else record.delta,
         "data": "+".join(source.get("used", "") for source in sources),
         "origin": "+".join(dict.fromkeys(source.get("origin", "") for source in sources)),
         "public": record.public.get("used", ""),
@@ -362,12 +326,7 @@ def _facts(record: Record) -> dict[str, Any]:
         "private_origin": record.private.get("origin", ""),
         "statistic": printable(record.statistic),
         "contract": printable("; ".join(record.contract)),
-        "seconds": record.seconds,
-        "local_samples": float("nan") if record.local_samples is None else record.local_samples,
-        "server_samples": float("nan") if record.server_samples is None else record.server_samples,
-        "peak_memory_mb": record.peak_memory_mb,
         "device": record.machine.get("device", ""),
         "commit": record.machine.get("commit", ""),
         "dirty": bool(record.machine.get("dirty")),
-        "finished": record.finished,
     }

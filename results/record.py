@@ -4,9 +4,10 @@ it.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import asdict, dataclass, field
-from types import NoneType
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 OK, FAILED = "ok", "failed"
 TEXTS = frozenset({"classes", "property"})
@@ -121,36 +122,26 @@ class Record:
         measurements = tuple(Measurement(**m) for m in value["measurements"])
         lists = {name: tuple(value.get(name, ())) for name in ("others", "lineage", "contract")}
         record = cls(**{**value, "measurements": measurements, **lists})
-        for name, kinds in KINDS.items():
-            of_lists = getattr(record, name)
-            for entry in of_lists if name in lists else (of_lists,):
-                if not isinstance(entry, kinds) or isinstance(entry, bool):
-                    raise TypeError(f"{name} is {type(entry).__name__}")
-        for measured in measurements:
-            if not isinstance(measured.value, int | float | str) or isinstance(
-                measured.value, bool
-            ):
-                raise TypeError(f"{measured.metric} is {type(measured.value).__name__}")
-            if not isinstance(measured.metric, str) or not isinstance(measured.column, str):
-                raise TypeError("a measurement has no name")
-            counted = (measured.defined, measured.of)
-            if counted != (None, None) and not all(type(count) is int for count in counted):
-                raise TypeError(f"{measured.metric} is a mean of {counted[0]!r} of {counted[1]!r}")
+        for part in (record, *measurements):
+            for name, hint in _hints(type(part)).items():
+                if not _is_of(getattr(part, name), hint):
+                    raise TypeError(f"{name} is {type(getattr(part, name)).__name__}")
+        if any((measured.defined is None) != (measured.of is None) for measured in measurements):
+            raise TypeError("a mean is of how many values, and of how many of them, or of neither")
         return record
 
 
-KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("table", "row", "column", "profile", "protocol", "cell", "code"), (str,)),
-    **dict.fromkeys(("status", "reason", "statistic", "finished", "arrays", "lineage"), (str,)),
-    "contract": (str,),
-    **dict.fromkeys(("seed", "test_samples", "bytes_up", "bytes_down"), (int,)),
-    **dict.fromkeys(("local_samples", "server_samples"), (int, NoneType)),
-    **dict.fromkeys(("epsilon", "delta"), (int, float, NoneType)),
-    **dict.fromkeys(("seconds", "peak_memory_mb"), (int, float)),
-    **dict.fromkeys(("seeds", "data", "public", "private", "others", "settled"), (dict,)),
-    **dict.fromkeys(
-        ("privacy", "bytes_by_kind", "config", "length", "fit_seconds", "stages", "machine"),
-        (dict,),
-    ),
-}
-"""What the fields of a record are, or the entries of those that are lists."""
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _is_of(value: object, hint: Any) -> bool:
+    """Whether a value is what an annotation says, and so the entries of a tuple."""
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if get_origin(hint) is tuple:
+        entry, *_ = get_args(hint)
+        return isinstance(value, tuple) and all(_is_of(each, entry) for each in value)
+    types = tuple(get_origin(kind) or kind for kind in kinds)
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return (is_whole and float in types) or type(value) in types

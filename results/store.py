@@ -38,33 +38,10 @@ from results.record import OK, TEXTS, Record
 from results.spreadsheet import quoted, unquoted
 
 CSV_COLUMNS = (
-    "row",
-    "column",
-    "metric",
-    "value",
-    "std",
-    "n",
-    "published",
-    "difference",
-    "status",
-    "bytes_up",
-    "bytes_down",
-    "epsilon",
-    "delta",
-    "data",
-    "origin",
-    "profile",
-    "protocol",
-    "seeds",
-    "public",
-    "public_origin",
-    "statistic",
-    "private",
-    "private_origin",
-    "settled",
-    "contract",
-    "defined",
-    "of",
+    *("row", "column", "metric", "value", "std", "n"),
+    *("published", "difference", "status", "bytes_up", "bytes_down", "epsilon", "delta"),
+    *("data", "origin", "profile", "protocol", "seeds", "public", "public_origin", "statistic"),
+    *("private", "private_origin", "settled", "contract", "defined", "of"),
 )
 """The first six are those of `results/published/`, so that the two files join."""
 CHECK = "check"
@@ -224,7 +201,9 @@ def summarise(records: Sequence[Record]) -> pd.DataFrame:
 
 def _line(found: Mapping[Hashable, Any]) -> dict[str, Any]:
     """A line of `over_seeds` as the CSV has it."""
-    line = {str(name): None if value != value else value for name, value in found.items()}
+    line: dict[str, Any] = {
+        str(name): None if value != value else value for name, value in found.items()
+    }
     failed = line["status"] != OK
     value = None if failed else math.nan if line["value"] is None else line["value"]
     printed, difference = line["published"], line["difference"]
@@ -233,7 +212,7 @@ def _line(found: Mapping[Hashable, Any]) -> dict[str, Any]:
     if line["text"] is not None:
         value = line["text"]
         difference = None if printed is None else "same" if value == printed else "differs"
-    counts = {name: line[name] and int(line[name]) for name in ("defined", "of")}
+    counts = {name: None if line[name] is None else int(line[name]) for name in ("defined", "of")}
     return {
         **line,
         "column": f"{line['column']} {line['detail']}".strip(),
