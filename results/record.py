@@ -4,7 +4,6 @@ it.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import asdict, dataclass, field
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -123,7 +122,7 @@ class Record:
         lists = {name: tuple(value.get(name, ())) for name in ("others", "lineage", "contract")}
         record = cls(**{**value, "measurements": measurements, **lists})
         for part in (record, *measurements):
-            for name, hint in _hints(type(part)).items():
+            for name, hint in HINTS[type(part)].items():
                 if not _is_of(getattr(part, name), hint):
                     raise TypeError(f"{name} is {type(getattr(part, name)).__name__}")
         if any((measured.defined is None) != (measured.of is None) for measured in measurements):
@@ -131,9 +130,8 @@ class Record:
         return record
 
 
-@functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+HINTS = {kind: get_type_hints(kind) for kind in (Record, Measurement)}
+"""The annotations of what is read."""
 
 
 def _is_of(value: object, hint: Any) -> bool:

@@ -1,7 +1,6 @@
 """Files: written whole or not at all, and sealed against damage."""
 
 import hashlib
-import json
 import os
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from results.files import (
     ResultsError,
     cache_home,
-    canonical_json,
     data_home,
     digest,
     file_digest,
@@ -17,20 +15,6 @@ from results.files import (
     write_atomic,
     write_sealed_json,
 )
-
-
-def test_canonical_json_does_not_depend_on_the_order_of_keys():
-    assert (
-        canonical_json({"b": 1, "a": [1, 2]})
-        == canonical_json({"a": [1, 2], "b": 1})
-        == '{"a":[1,2],"b":1}'
-    )
-
-
-def test_digest_of_text_and_of_its_bytes_is_plain_sha256():
-    expected = hashlib.sha256("größer".encode()).hexdigest()
-    assert digest("größer") == expected
-    assert digest("größer".encode()) == expected
 
 
 def test_digest_of_a_value_is_that_of_its_canonical_json():
@@ -55,12 +39,6 @@ def test_write_atomic_replaces_the_old_file_and_leaves_no_other(tmp_path):
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("f", "new")]
 
 
-def test_write_atomic_accepts_a_file_name_of_the_greatest_length(tmp_path):
-    name = "x" * 255
-    write_atomic(tmp_path / name, "1")
-    assert (tmp_path / name).read_text() == "1"
-
-
 def test_a_write_that_fails_leaves_the_old_file_and_no_leftovers(tmp_path, monkeypatch):
     target = tmp_path / "f"
     write_atomic(target, "old")
@@ -82,24 +60,12 @@ def test_writing_onto_a_directory_is_refused_with_advice(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
-def test_writing_below_a_file_is_refused_with_advice(tmp_path):
-    (tmp_path / "f").write_text("kept")
-    with pytest.raises(ResultsError, match=r"[Cc]hoose another folder"):
-        write_atomic(tmp_path / "f" / "g", "new")
-    assert (tmp_path / "f").read_text() == "kept"
-
-
 @pytest.mark.parametrize(
     "value", [{}, {"a": 1.5, "b": [None, True, "ü"]}, {"z": {"y": {"x": 0.1}}}]
 )
 def test_sealed_json_reads_back_what_was_written(tmp_path, value):
     write_sealed_json(tmp_path / "f", value)
     assert read_sealed_json(tmp_path / "f") == value
-
-
-def test_sealed_json_keeps_infinite_values(tmp_path):
-    write_sealed_json(tmp_path / "f", {"epsilon": float("inf")})
-    assert read_sealed_json(tmp_path / "f") == {"epsilon": float("inf")}
 
 
 def test_sealed_json_detects_every_single_flipped_bit(tmp_path):
@@ -113,23 +79,10 @@ def test_sealed_json_detects_every_single_flipped_bit(tmp_path):
         assert read_sealed_json(tmp_path / "f") is None, position
 
 
-def test_sealed_json_detects_truncation(tmp_path):
-    write_sealed_json(tmp_path / "f", {"accuracy": 0.5})
-    raw = (tmp_path / "f").read_bytes().rstrip(b"\n")
-    for length in range(len(raw)):
-        (tmp_path / "f").write_bytes(raw[:length])
-        assert read_sealed_json(tmp_path / "f") is None, length
-
-
 @pytest.mark.parametrize("other", ["[]", "3", '"text"', "{}", '{"value": {}}'])
 def test_json_that_was_never_sealed_counts_as_damaged(tmp_path, other):
     (tmp_path / "f").write_text(other)
     assert read_sealed_json(tmp_path / "f") is None
-
-
-def test_sealed_json_is_readable_json_for_others(tmp_path):
-    write_sealed_json(tmp_path / "f", {"a": 1})
-    assert json.loads((tmp_path / "f").read_text())["value"] == {"a": 1}
 
 
 def test_reading_an_absent_sealed_file_says_so(tmp_path):

@@ -90,16 +90,6 @@ def test_the_newest_stages_are_packed_where_there_is_no_room_for_all(tmp_path):
     assert read_stage(there / old.relative_to(here)) == (None, "")
 
 
-def test_locks_and_files_of_others_are_not_packed(tmp_path):
-    home = tmp_path / "home"
-    cell(home, KEYS[0])
-    (home / "cells" / "aa" / "notes.json").write_text("{}")
-    (home / "stages").mkdir()
-    (home / "stages" / "x.lock").write_text("")
-    assert write_pack(home, tmp_path / "pack.zip", 1).cells == 1
-    assert len(zipfile.ZipFile(tmp_path / "pack.zip").namelist()) == 1
-
-
 def test_an_empty_cache_is_refused(tmp_path):
     with pytest.raises(ResultsError, match="nothing to pack"):
         write_pack(tmp_path, tmp_path / "pack.zip", 1)
@@ -159,16 +149,6 @@ def test_an_encrypted_pack_and_one_that_lies_about_its_size_are_refused(tmp_path
         with pytest.raises(ResultsError, match=message):
             read_pack(tmp_path / "pack.zip", tmp_path / "home")
     assert not (tmp_path / "home").exists()
-
-
-def test_a_pack_for_which_there_is_no_memory_is_refused(tmp_path, monkeypatch):
-    def read(self, name):
-        raise MemoryError
-
-    packed(tmp_path / "pack.zip")
-    monkeypatch.setattr("zipfile.ZipFile.read", read)
-    with pytest.raises(ResultsError, match="cannot be read as a pack: MemoryError"):
-        read_pack(tmp_path / "pack.zip", tmp_path / "home")
 
 
 def test_damaged_and_absent_packs_are_refused(tmp_path):

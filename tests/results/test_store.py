@@ -7,7 +7,7 @@ import pytest
 
 from results.files import ResultsError
 from results.frame import read_records
-from results.published import PUBLISHED, published_table
+from results.published import PUBLISHED
 from results.record import FAILED, Measurement, Record
 from results.store import (
     CSV_COLUMNS,
@@ -56,16 +56,6 @@ def test_a_summary_holds_mean_sample_deviation_and_count_over_seeds():
     assert (line["n"], line["seeds"], line["status"]) == (3, "0 1 2", "ok")
 
 
-def test_one_seed_has_no_deviation():
-    [line] = summary([record(4, 0.25)])
-    assert (line["value"], line["std"], line["n"], line["seeds"]) == (0.25, None, 1, "4")
-
-
-def test_a_summary_does_not_depend_on_the_order_in_which_seeds_finished():
-    records = [record(0, 0.1), record(1, 0.2), record(2, 0.7)]
-    assert summary(records) == summary([records[2], records[0], records[1]])
-
-
 def test_the_printed_number_stands_beside_the_measured_one():
     [line] = summary([record(value=0.95, row="client-resnet")])
     assert (line["published"], line["difference"]) == (0.9523, -0.0023)
@@ -82,14 +72,6 @@ def test_a_cell_that_failed_for_one_seed_is_listed_with_its_reason_and_no_value(
     )
     assert [(line["status"], line["value"], line["n"], line["seeds"]) for line in lines] == [
         ("failed: DivergedError: nan", None, 0, "0 1")
-    ]
-
-
-def test_a_failed_cell_does_not_touch_its_neighbours():
-    bad = record(row="global-avg", status=FAILED, reason="x", measurements=())
-    assert [(line["row"], line["value"]) for line in summary([bad, record()])] == [
-        ("global-avg", None),
-        ("global-dlad", 0.5),
     ]
 
 
@@ -122,15 +104,6 @@ def test_texts_that_differ_between_seeds_are_all_shown():
     assert (line["value"], line["difference"]) == ("2,3 | 2,4", "differs")
 
 
-def test_measurements_of_a_curve_become_columns_of_their_own():
-    curve = (Measurement("accuracy", 0.1, "epoch=1"), Measurement("accuracy", 0.3, "epoch=2"))
-    lines = summary([record(column="distribution=iid", table="dlad/figure2", measurements=curve)])
-    assert [(line["column"], line["value"]) for line in lines] == [
-        ("distribution=iid epoch=1", 0.1),
-        ("distribution=iid epoch=2", 0.3),
-    ]
-
-
 def test_a_summary_states_privacy_bytes_and_data():
     [line] = summary(
         [
@@ -148,76 +121,11 @@ def test_a_summary_states_privacy_bytes_and_data():
     ] == [3.1, 1e-05, 12, 7, "digits", "surrogate"]
 
 
-def test_a_summary_states_the_public_set_and_how_a_run_became_a_number():
-    public = {"asked": "cifar100", "used": "shapes-100", "origin": "synthetic"}
-    [line] = summary(
-        [record(public=public, statistic="after the last of 3 epochs or rounds"), record(1)]
-    )
-    assert [line[name] for name in ("public", "public_origin", "statistic")] == [
-        "shapes-100",
-        "synthetic",
-        "after the last of 3 epochs or rounds",
-    ]
-
-
-def test_without_another_public_set_its_columns_are_empty():
-    [line] = summary([record(data={"used": "digits", "origin": "surrogate"})])
-    assert (line["public"], line["public_origin"]) == ("", "")
-
-
-def test_the_protocol_is_that_of_the_row_and_not_of_its_neighbours():
-    lines = summary([record(), record(row="x", protocol="released")])
-    assert [line["protocol"] for line in lines] == ["paper", "released"]
-
-
-def test_every_metric_has_a_line_beside_the_printed_one():
-    scores = (Measurement("inception-score", 3.0), Measurement("adapted-inception-score", 2.0))
-    fields = {"table": "fediod/table7", "row": "gan", "column": "dataset=cifar10 alpha=0.1"}
-    lines = summary([record(**fields, measurements=scores)])
-    printed = {(c.row, c.metric): c.value for c in published_table("fediod/table7")}
-    assert [(line["metric"], line["value"]) for line in lines] == [
-        ("inception-score", 3.0),
-        ("adapted-inception-score", 2.0),
-    ]
-    for line, value in zip(lines, (3.0, 2.0), strict=True):
-        assert float(line["published"]) == printed["gan", line["metric"]]
-        assert float(line["difference"]) == pytest.approx(value - printed["gan", line["metric"]])
-
-
-def test_what_only_some_seeds_measure_is_over_these_and_never_mixed_with_something_else():
-    both = (Measurement("auc", 0.5, "class=mass"), Measurement("auc", 0.9, "class=edema"))
-    lines = summary(
-        [
-            record(0, measurements=both),
-            record(1, measurements=(Measurement("auc", 0.7, "class=edema"),)),
-        ]
-    )
-    assert [line["column"].split()[-1] for line in lines] == ["class=mass", "class=edema"]
-    assert [(float(line["value"]), line["n"]) for line in lines] == [
-        (0.5, 1),
-        (pytest.approx(0.8), 2),
-    ]
-
-
-def test_without_a_claim_of_privacy_epsilon_is_empty():
-    [line] = summary([record()])
-    assert (line["epsilon"], line["delta"]) == (None, None)
-
-
-def test_no_records_give_no_lines():
-    assert summary([]) == []
-
-
 def test_the_first_columns_are_those_of_the_published_tables():
     for path in PUBLISHED.glob("*/table*.csv"):
         with path.open(newline="") as stream:
             header = next(csv.reader(stream))
         assert header[:6] == list(CSV_COLUMNS[:6]), path
-
-
-def test_every_line_fills_every_column_of_the_csv():
-    lines = summary([record(), record(row="x", status=FAILED, reason="r", measurements=())])
-    assert [set(line) for line in lines] == [set(CSV_COLUMNS)] * 2
 
 
 @pytest.mark.parametrize(
@@ -236,25 +144,7 @@ def test_a_csv_reads_back_as_it_was_written(tmp_path):
     assert records_of(read_csv(tmp_path / "t.csv")) == lines
 
 
-def test_the_same_records_give_the_same_bytes_of_csv(tmp_path):
-    for name in ("a", "b"):
-        write_csv(tmp_path / name, summarise([record(0, 1 / 3), record(1, 0.1)]))
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_a_foreign_csv_is_refused_naming_what_it_lacks(tmp_path):
-    (tmp_path / "t.csv").write_text("row,column,value\na,b,1\n")
-    with pytest.raises(ResultsError, match="no column metric, std, n"):
-        read_csv(tmp_path / "t.csv")
-
-
 def test_a_missing_csv_is_refused_with_advice(tmp_path):
-    with pytest.raises(ResultsError, match="Regenerate it"):
-        read_csv(tmp_path / "t.csv")
-
-
-def test_a_csv_that_is_not_text_is_refused_with_advice(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b"row,\xff\xfe\x00")
     with pytest.raises(ResultsError, match="Regenerate it"):
         read_csv(tmp_path / "t.csv")
 
@@ -267,10 +157,6 @@ def test_the_cache_returns_a_finished_record(tmp_path):
     )
     CellCache(tmp_path).put(finished)
     assert CellCache(tmp_path).get(finished.cell, "c0de") == (finished, "")
-
-
-def test_the_cache_has_no_reason_for_a_cell_it_never_saw(tmp_path):
-    assert CellCache(tmp_path).get("ce11", "c0de") == (None, "")
 
 
 def test_the_cache_refuses_what_other_code_computed(tmp_path):
@@ -301,12 +187,6 @@ def test_the_files_of_a_table_are_named_by_profile_paper_and_table(tmp_path):
     )
 
 
-def test_another_protocol_never_overwrites_the_papers(tmp_path):
-    assert (
-        TableFiles(tmp_path, "cpu", "dlad/table2", "strict").path("csv").name == "table2.strict.csv"
-    )
-
-
 def test_records_beside_a_table_are_a_line_each(tmp_path):
     files = TableFiles(tmp_path, "cpu", "dlad/table2")
     files.write_records([record(0), record(1)])
@@ -324,10 +204,3 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
     (tmp_path / "cpu").write_text("a file, not a folder")
     with pytest.raises(ResultsError, match=r"[Cc]hoose another folder"):
         TableFiles(tmp_path, "cpu", "dlad/table2").check_writable()
-
-
-def test_the_epsilon_of_several_seeds_is_the_largest():
-    [line] = summary(
-        [record(seed, epsilon=epsilon, delta=1e-5) for seed, epsilon in enumerate((2.9, 3.0, 2.8))]
-    )
-    assert (line["epsilon"], line["delta"]) == (3.0, 1e-05)

@@ -127,16 +127,6 @@ def test_only_clients_that_hold_a_finding_bound_it():
     assert (unpack(packed)["diversity"][0] == 255 * np.eye(4)[[0] * 4]).all()
 
 
-def test_a_client_with_a_label_set_of_its_own_has_its_maps_in_the_federations_places():
-    own = MultiLabel(("b",))
-    made = federation(
-        [(0,), (2,)], [[(0,), (0,)], [(2,)]], [[0, 1]], counts=[(5, 0), (0, 5)], tasks=(None, own)
-    )
-    found, _, packed = films.attention_of(made, ["server"])
-    assert shares(found)["attention-in-diversity"] == 1.0
-    assert (unpack(packed)["local"][0, 1] == 255 * np.eye(4)[[2] * 4]).all()
-
-
 def test_what_is_drawn_is_of_films_with_different_findings_that_a_local_model_looks_at():
     made = federation(
         [(0,), (0,)], [[(0,), (1,)], [(0,), (1,)]], [[0, 0], [1, 0], [1, 1], [1, 1], [0, 1]]

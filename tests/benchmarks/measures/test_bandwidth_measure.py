@@ -32,10 +32,6 @@ def test_a_history_with_a_value_per_round_has_the_bytes_until_then_both_ways_and
     assert crossed(LEDGER, 3, rounds=3) == [35, 135, 1138]
 
 
-def test_a_round_without_a_message_adds_nothing():
-    assert crossed(transfers((1, 4), (3, 6)), 3) == [4, 4, 10]
-
-
 @pytest.mark.parametrize("count", [1, 2, 4, 30])
 def test_a_model_trained_after_the_rounds_had_all_bytes_at_once(count):
     assert crossed(LEDGER, count) == [1138] * count
@@ -45,14 +41,6 @@ def test_a_round_beyond_the_methods_own_means_that_the_model_was_trained_after_i
     # FedMD with two rounds books a third; a central model of three epochs has as many values, and
     # all bytes at once.
     assert crossed(LEDGER, 3, rounds=2) == [1138] * 3
-
-
-def test_one_shot_methods_have_all_bytes_before_the_first_value():
-    assert crossed(transfers((0, 7)), 4) == [7] * 4
-
-
-def test_without_a_message_there_are_no_bytes():
-    assert crossed([], 2) == [0, 0]
 
 
 @given(

@@ -106,9 +106,3 @@ def test_bytes_are_those_of_the_whole_run_whatever_is_measured():
         found, _ = taken(made, ["a"], sites, metrics)
         assert (found[1].metric, found[1].value) == ("bandwidth-gb", 1.75)
     assert [m.metric for m in taken(made, ["a"], SITES, ("ssim",))[0]] == ["ssim"]
-
-
-def test_where_nothing_crosses_there_is_no_bandwidth_and_nothing_is_said_of_it():
-    found, how = taken(federation(SSIM), ["a"], SITES, ("ssim", "bandwidth-gb"))
-    assert [m.metric for m in found] == ["ssim"]
-    assert "bandwidth" not in how

@@ -20,8 +20,7 @@ from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
 from reports.kinds.numbers import PROPERTIES
-from results.record import Measurement
-from tests.federation.tiny import CLASSES, make_federation
+from tests.federation.tiny import make_federation
 
 
 def followed():
@@ -126,18 +125,3 @@ class Counts(Method):
 
 def test_to_count_public_images_is_not_to_look_at_them():
     assert not exchange.followed(Counts(), followed())[1]
-
-
-def test_following_a_fit_trains_nothing():
-    federation = followed()
-    assert exchange.followed(FedMD(rounds=1, public_samples=4), federation)[1]
-    assert federation.public.images.is_meta
-    assert federation.task.outputs == CLASSES
-
-
-def test_a_property_is_a_text_in_a_column_of_its_own():
-    found = exchange.measurements({"distillation": True, "privacy": False})
-    assert found == (
-        Measurement("property", "yes", "property=distillation"),
-        Measurement("property", "no", "property=privacy"),
-    )

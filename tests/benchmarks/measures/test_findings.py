@@ -59,14 +59,6 @@ def test_every_shared_finding_has_an_auc_and_the_means_are_over_these():
     assert how == "AUC on 4 test films of here, after training; films with each: a 2, b 2"
 
 
-def test_auc_is_in_percent_but_the_number_of_findings_is_not():
-    made, fitted = server(AB, [[0.0, 2.0], [1.0, 1.0], [2.0, 3.0], [3.0, 0.0]])
-    found, _ = aucs_by_finding(
-        made, fitted, site([0, 0, 1, 1], [1, 1, 0, 0]), ("a", "b"), ["a"], "here", 100
-    )
-    assert [m.value for m in found] == [100.0, 50.0, 2.0, 100.0, 75.0]
-
-
 def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts():
     made, fitted = server(MultiLabel(("a", "b", "c", "d")), [[float(i)] * 4 for i in range(4)])
     test = site([0, 0, 1, 1], [0, 0, 0, 255], [1, 1, 1, 1], [255] * 4)
@@ -94,12 +86,6 @@ def test_a_model_that_lacks_findings_of_the_test_set_has_no_total():
     )
     # What the model does not know is no gap of the test set.
     assert how == "AUC on 4 test films of there, after training; films with each: a 2"
-
-
-def test_without_an_overlapping_finding_there_is_no_mean_over_them():
-    made, fitted = server(AB, [[float(i), 0.0] for i in range(4)])
-    found, _ = aucs_by_finding(made, fitted, site([0, 0, 1, 1]), ("a",), [], "here")
-    assert [m.column for m in found] == ["class=a", "class=all", "class=total"]
 
 
 def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_set():

@@ -27,11 +27,6 @@ def test_a_measure_is_known_by_its_name_in_its_file():
         registry.find_measure("finale")
 
 
-def test_every_paper_names_measures_that_exist():
-    used = {table.measure for paper in registry.papers().values() for table in paper.tables}
-    assert used <= set(registry.measures())
-
-
 # -- a toy --
 
 

@@ -32,7 +32,7 @@ from reports.drawing import pictures
 from reports.kinds.pictures import class_names
 from results.arrays import pack, unpack
 from results.frame import read_records
-from results.record import FAILED, Measurement
+from results.record import Measurement
 from results.store import TableFiles
 
 # -- one cell, by hand --
@@ -76,15 +76,6 @@ def test_a_cell_measures_the_first_four_test_images_and_leaves_what_is_drawn_of_
     assert arrays["target"][:, 0].tolist() == [[0, 1], [0, 1], [2, 2], [255, 255]]
     assert arrays["predicted"][:, 0].tolist() == [[0, 1]] * 4
     assert arrays["images"][0].ravel().tolist() == [0, 255]
-
-
-def test_a_test_set_of_fewer_images_is_shown_whole():
-    (found,), how, packed = segmented(federation(images=2), ["the one checkpoint"])
-    assert (found.value, how, len(unpack(packed)["images"])) == (
-        1.0,
-        "of the 2 test images shown, at the end of the run",
-        2,
-    )
 
 
 def test_what_cannot_be_drawn_is_named():
@@ -181,12 +172,6 @@ def test_it_is_drawn_again_when_a_prediction_changes_though_no_number_does(shown
     assert len(drawn) == 2
 
 
-def test_without_a_finished_cell_there_is_no_picture(shown):
-    done = records_of(Selection(), fedsa=1)
-    failed = [replace(record, status=FAILED, arrays="", measurements=()) for record in done]
-    assert shown(failed)[2] == []
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("protocol", ["paper", "released"])
 def test_its_fits_are_those_of_table_4(profile, protocol):
@@ -228,13 +213,6 @@ def figure(tmp_path_factory, shared_command):
     second = shared_command(*common, "row=scratch")
     assert second.returncode == 0, second.stdout[-2000:] + second.stderr
     return folder, second.stdout, before
-
-
-def test_a_finished_figure_is_drawn_again_from_what_its_cells_left(figure):
-    folder, text, before = figure
-    assert "1 cells, 1 finished before, 0 to run" in text
-    assert (folder / "figure3.png").read_bytes() == before
-    assert before.startswith(b"\x89PNG")
 
 
 def test_what_is_drawn_is_what_was_measured(figure):

@@ -122,13 +122,6 @@ def test_budgets_are_compared_in_the_columns_and_seeds_that_both_have():
     assert unequal_rows(ONE, [run("a"), derived(column=Y, local=1)]) == {}
 
 
-def test_of_several_columns_the_largest_difference_is_told():
-    records = [run("a"), run("a", Y), derived(local=1_100), derived(column=Y, local=700)]
-    assert unequal_rows(ONE, records) == {
-        "b": "not the budget of Row A: samples seen by clients -30.0 %"
-    }
-
-
 def test_a_row_of_another_family_or_of_none_that_is_known_is_compared_with_none():
     assert unequal_rows(ONE, [run("a"), derived(lineage=("other",), local=1)]) == {}
     assert unequal_rows(ONE, [run("a"), derived(lineage=(), local=1)]) == {}

@@ -4,16 +4,11 @@ there.
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from reports.drawing import plots_curves
 from reports.drawing.figures import FIRST_REACHED, HIGHEST_COMMON
 from reports.tables.bandwidth import at_which, only_common, sentences, summary, with_common
-from reports.tables.claims import judge_claim
-from reports.tables.predicates import Value
-from results.published import claims
 from results.record import FAILED, Measurement, Record
 from results.store import records_of, summarise
 from tests.reports.drawn import layout
@@ -97,15 +92,6 @@ def test_every_seed_has_a_common_value_of_its_own():
     )
 
 
-def test_rows_that_send_nothing_do_not_count():
-    silent = record("alone", [(0.0, 5.0), (0.0, 6.0)])
-    found = common([record("a", AVERAGING), record("b", DISTILLATION), silent])
-    assert {key: values["accuracy"] for key, values in found.items()} == {
-        ("a", 0): 45.0,
-        ("b", 0): 45.0,
-    }
-
-
 @pytest.mark.parametrize(
     "records",
     [
@@ -182,41 +168,6 @@ def test_a_sentence_says_at_which_accuracy_each_row_had_sent_how_much(lines):
 
 
 # -- the claim --
-
-CLAIM = next(claim for claim in claims("fediod") if claim.id == "fediod-f8")
-
-
-def values(fedavg, fediod, panel="cifar10"):
-    return [
-        Value(row, {"panel": panel, "at": "highest-common"}, "bandwidth-gb", gb)
-        for row, gb in (("fedavg", fedavg), ("fediod", fediod))
-    ]
-
-
-@pytest.mark.parametrize(
-    ("fedavg", "fediod", "word"),
-    [(2.0, 1.0, "holds"), (2.0, 2.0, "holds"), (1.0, 2.0, "does not hold")],
-)
-def test_the_claim_of_figure_8_is_judged_on_measured_bandwidth(fedavg, fediod, word):
-    verdict = judge_claim(CLAIM, "fediod", {"figure8": values(fedavg, fediod)})
-    assert verdict.word == word
-
-
-def test_a_panel_that_is_not_measured_counts_as_missing():
-    ours = values(2.0, 1.0)
-    verdict = judge_claim(
-        CLAIM,
-        "fediod",
-        {"figure8": ours},
-        shape={"figure8": ours + values(math.nan, math.nan, "brats2018")},
-    )
-    assert verdict.word == "holds in 1 of 1 decided; 1 of 2 not measured"
-
-
-def test_a_figure_without_measured_values_is_not_judged():
-    assert judge_claim(CLAIM, "fediod", {"figure8": []}) is None
-    assert judge_claim(CLAIM, "fediod", {}) is None
-
 
 # -- the picture --
 

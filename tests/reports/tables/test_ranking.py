@@ -55,15 +55,6 @@ def test_the_critical_difference_has_the_quantiles_of_demsars_table_5(methods, q
     assert critical_difference(methods, 14) == pytest.approx(expected, abs=2e-3)
 
 
-def test_without_a_condition_nothing_is_told_apart():
-    assert critical_difference(5, 0) == math.inf
-
-
-def test_a_front_is_of_points_that_nothing_beats():
-    assert front([1, 2, 3, 3, 2], [10, 30, 20, 40, 30]) == [True, True, False, True, True]
-    assert front([1, math.nan], [1, 5]) == [True, False]
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1))
 def test_someone_is_always_on_the_front_and_everyone_else_is_beaten_by_one_who_is(points):
     costs, gains = zip(*points, strict=True)

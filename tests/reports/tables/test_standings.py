@@ -6,7 +6,6 @@ import json
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from reports.tables.ranking import Spot
@@ -14,7 +13,6 @@ from reports.tables.run_costs import Mean
 from reports.tables.standings import at_epsilon, costs, fronts, planes, ranking, standings_of
 from reports.tables.standings_files import dumped
 from reports.tables.table import ShownTable
-from results.arrays import pack
 from results.record import Record
 from tests.reports.drawn import table_of
 
@@ -163,19 +161,6 @@ def test_what_was_cut_short_is_known_by_metric():
     assert plain.unsettled == {"accuracy": {inside, outside}}
     assert plain.cut_short == {inside, outside}
     assert public.unsettled == {"accuracy": {outside}}
-
-
-def test_accuracy_at_equal_bytes_is_the_mean_over_seeds_where_all_got_so_far():
-    def run(seed, bytes_of):
-        arrays = pack({"accuracy": np.array([0.2, 0.4]), "bytes": np.array(bytes_of)})
-        return record(seed=seed, arrays=arrays)
-
-    records = [run(0, [500_000, 2_000_000]), run(1, [1_000_000, 20_000_000])]
-    _, plain, _ = standings_of([scored(LINES, records)]).methods
-    at = {name: list(values.values()) for name, values in plain.values.items()}
-    assert at["accuracy-at-1-mb"] == pytest.approx([20, 20])
-    assert at["accuracy-at-10-mb"] == pytest.approx([30, 30])
-    assert "accuracy-at-10-s" not in at
 
 
 def test_seconds_are_means_over_seeds_where_every_record_has_them():

@@ -82,11 +82,6 @@ def test_part_of_a_table_keeps_the_panels_of_the_table_in_print():
     assert list(one_key.columns.values()) == ["mnist", "cifar10", "cinic10"]
 
 
-def test_columns_that_were_not_measured_do_not_choose_what_panels_run_along():
-    found = panels(("train=b test=a", "train=a test=a class=x", "train=a test=b class=x"), "", 9)
-    assert [p.title for p in found] == ["", "train a, test a", "train a, test b"]
-
-
 def test_headings_name_the_key_of_a_number_and_what_all_columns_share_is_the_title():
     (panel,) = panels(("dataset=cifar10 alpha=1", "dataset=cifar100 alpha=0.1"), "")
     assert (panel.title, list(panel.columns.values())) == (
@@ -102,14 +97,6 @@ def test_a_column_that_only_the_lines_have_is_appended():
     lines = [line("a", "test=x", "0.5"), line("a", "test=z", "0.6")]
     assert measured_columns(one, table_of(lines)) == ["test=x", "test=y", "test=z"]
     assert rows_of(page_of(one, table_of(lines)))[0] == ["", "x", "y", "z"]
-
-
-def test_a_column_of_another_key_than_the_axis_does_not_vanish():
-    lines = [line("a", COLUMNS[0], "0.5"), line("a", "extra=1", "0.7"), line("a", "other=1", "0.8")]
-    text = page_of(layout(), table_of(lines))
-    assert "extra 1" in text
-    assert "0.7000" in text
-    assert "0.8000" in text
 
 
 def test_a_column_measured_only_with_additions_is_replaced_by_them_and_failures_stand_in_each():
@@ -154,15 +141,6 @@ def test_a_table_in_which_everything_failed_is_still_drawn():
     failed = [line("a", "test=x", "", metric="", status="failed: no")]
     assert "failed" in terminal(layout(("test=x",)), failed)
     assert terminal_tables(layout(), table_of([])) == []
-
-
-def test_the_best_row_leaves_out_upper_bounds_and_failures():
-    lines = [line("a", "x=1", "0.5"), line("b", "x=1", "0.6"), line("top", "x=1", "0.9")]
-    (block,) = blocks(layout(("x=1",)), table_of(lines))
-    assert best_rows(layout(), block, "x=1") == {"b"}
-    lines[1]["status"] = "failed: no"
-    (block,) = blocks(layout(("x=1",)), table_of(lines))
-    assert best_rows(layout(), block, "x=1") == set()
 
 
 @pytest.mark.parametrize(
@@ -245,26 +223,6 @@ def test_a_mean_that_leaves_out_values_says_of_how_many_it_is_and_the_legend_wha
         assert "(112 of 610)" in table
 
 
-def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
-    lines = [line("a", "x=1", "0.5", **BEST_OF), line("b", "x=1", "0.6", **BEST_OF)]
-    assert best_of_a_column(*lines) == {"b"}
-    bound = line(
-        "top", "x=1", "0.9", **LAST
-    )  # an upper bound is not ranked, so it does not count as another statistic
-    assert best_of_a_column(*lines, bound) == {"b"}
-
-
-@pytest.mark.parametrize(("metric", "best"), [("dice", {"a"}), ("hd95", {"b"}), ("fog", set())])
-def test_the_best_is_the_highest_or_the_lowest_by_the_metric(metric, best):
-    one = layout(("test=x",), unit="percent")
-    lines = [
-        line("a", "test=x", "71.5", metric=metric),
-        line("b", "test=x", "70.25", metric=metric),
-    ]
-    (block,) = blocks(one, table_of(lines))
-    assert best_rows(one, block, "test=x") == best
-
-
 def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_and_best():
     one = layout(("test=x",), unit="percent")
     text = page_of(one, table_of(TWO))
@@ -279,12 +237,6 @@ def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_
         < shown.index("HD95 (pixel)")
         < shown.index("11.75")
     )
-
-
-def test_a_single_metric_needs_no_title_unless_lower_is_better():
-    one = layout(("test=x",), unit="percent")
-    assert "##" not in page_of(one, table_of(TWO[::2])).split("## Protocol")[0]
-    assert "HD95 (pixel), lower is better" in legend(one, table_of(TWO[1::2]))
 
 
 def test_what_is_not_printed_says_so_where_other_numbers_of_the_table_are():
