@@ -130,7 +130,7 @@ class Record:
         return record
 
 
-HINTS = {kind: get_type_hints(kind) for kind in (Record, Measurement)}
+HINTS: dict[type, dict[str, Any]] = {kind: get_type_hints(kind) for kind in (Record, Measurement)}
 """The annotations of what is read."""
 
 

@@ -83,14 +83,6 @@ def test_a_client_with_a_network_of_its_own_has_its_accuracy_and_one_without_sam
     assert (value, count) == (pytest.approx(0.1), (2, 2))
 
 
-def test_corrupted_accuracy_is_the_mean_over_corruptions_and_models(monkeypatch):
-    monkeypatch.setattr(
-        "datasets.corruptions.CORRUPTIONS", {"none": lambda i: i, "all": lambda i: 1 - i}
-    )
-    made = federation({"a": Saying(), "b": Saying()}, [[1, 1]], [0, 1, 1], [0, 1, 0])
-    assert exchange.corrupted(made, owners("a", "b")) == pytest.approx((2 / 3 + 1 / 3) / 2)
-
-
 @pytest.mark.parametrize("name", CORRUPTIONS)
 def test_a_corruption_keeps_the_images_kind_and_is_the_same_every_time(name):
     images = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).remainder(256).to(torch.uint8)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -24,7 +23,6 @@ from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import PROFILES
 from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
@@ -172,22 +170,6 @@ def test_it_is_drawn_again_when_a_prediction_changes_though_no_number_does(shown
     assert len(drawn) == 2
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("protocol", ["paper", "released"])
-def test_its_fits_are_those_of_table_4(profile, protocol):
-    chosen = Selection(profile=profile, protocol=protocol, seeds=(0, 1), add=("fedsa-once",))
-    figure, table = (
-        {
-            (c.row, c.seed): (c.method, c.config, c.data, c.private, c.seed_axes, c.protocol)
-            for c in expand(*registry.find_table(name), chosen)
-            if "task=segmentation" in c.column
-        }
-        for name in ("fedsa/figure3", "fedsa/table4")
-    )
-    assert figure == table
-    assert len(figure) == 14
-
-
 # -- from the command line --
 
 
@@ -235,10 +217,3 @@ def test_what_is_drawn_is_what_was_measured(figure):
         either = [((seen == c) | (target == c)).sum() for c in range(8)]
         ious = [b / e for b, e in zip(both, either, strict=True) if e]
         assert measured[row] == ("miou", pytest.approx(sum(ious) / len(ious)))
-
-
-def test_the_claim_about_it_waits_for_table_4(figure):
-    with (figure[0] / "figure3.claims.csv").open(newline="") as stream:
-        (claim,) = csv.DictReader(stream)
-    assert (claim["id"], claim["verdict"]) == ("fedsa-f3", "not measured")
-    assert re.search(r"each number: of the 4 test images shown", figure[1])

@@ -66,13 +66,6 @@ def test_the_common_value_is_the_lowest_of_the_rows_best_and_is_reached_the_firs
     }
 
 
-def test_a_curve_that_falls_again_has_reached_what_it_passed():
-    assert common([record("a", AVERAGING), record("b", [(9.0, 40.0)])])["a", 0] == {
-        "accuracy": 40.0,
-        "bandwidth-gb": 2.0,
-    }
-
-
 def test_every_seed_has_a_common_value_of_its_own():
     records = [
         record("a", AVERAGING),

@@ -242,16 +242,6 @@ def test_the_front_against_epsilon_has_what_nothing_beats_at_as_little_or_less()
     assert fronts(found) == {"epsilon": ["plain", "public"]}
 
 
-def test_accuracy_at_an_epsilon_is_compared_where_all_that_have_any_have_it():
-    found = standings_of([scored(LINES)])
-    inside, outside = (condition.key for condition in found.conditions)
-    _, plain, public = found.methods
-    plain.add("accuracy-at-epsilon-4", [inside], Mean(40, math.nan, 1))
-    public.add("accuracy-at-epsilon-4", [outside], Mean(60, math.nan, 1))
-    assert at_epsilon(found) == {}
-    assert "epsilon" not in fronts(found)
-
-
 def test_metrics_stand_in_the_order_of_the_method_that_has_most_and_those_at_a_cost_by_it():
     found = standings_of([scored(LINES)])
     key = found.conditions[0].key

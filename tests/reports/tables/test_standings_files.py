@@ -44,7 +44,7 @@ def test_the_fronts_of_the_json_are_those_of_the_planes_and_against_epsilon_have
 
 def test_a_line_of_numbers_says_of_how_many_runs_and_whether_its_metric_was_cut_short():
     lines = [
-        line("plain", "none", "accuracy", 80, settled="no", std="1.5", n="3"),
+        line("plain", "none", "accuracy", 80, settled="no", std=1.5, n=3),
         line("plain", "none", "megabytes-up", 2),
         *LINES[2:],
     ]

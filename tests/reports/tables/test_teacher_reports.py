@@ -122,19 +122,6 @@ def test_published_marks_have_panels_of_their_own(drawn, tmp_path):
     assert labels == [["measured"], ["published"]]
 
 
-def test_seeds_give_bars_of_both_metrics(drawn, tmp_path):
-    records = column_of([10.0, 20.0, 30.0]) + column_of([20.0, 10.0, 30.0], (0.2, 0.5, 1.0), seed=1)
-    axes = scattered(records, drawn, tmp_path, COLUMNS[:1])
-    assert axes[0].get_title().splitlines()[2] == "mean over 2 seeds of each seed's own"
-    horizontal, vertical = axes[0].containers[0][2]
-    assert horizontal.get_segments()[0][:, 0] == pytest.approx(
-        [0.1 - math.sqrt(0.02), 0.1 + math.sqrt(0.02)]
-    )
-    assert vertical.get_segments()[0][:, 1] == pytest.approx(
-        [15 - math.sqrt(50), 15 + math.sqrt(50)]
-    )
-
-
 def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
     lines = summarise([selections(), selections("dataset=cifar100")])
     plots_matrix.selection_plot(layout(COLUMNS, key="fedsa/figure4a"), lines, tmp_path / "f.png")
@@ -152,19 +139,6 @@ def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
     }
     assert [label.get_text() for label in left.get_yticklabels()] == ["1", "2", "3"]
     assert left.get_ylim() == (2.5, -0.5)  # the first teacher is at the top
-
-
-def test_a_score_that_is_missing_is_left_blank(drawn, tmp_path):
-    lines = summarise([selections()])
-    lines = lines[(lines["metric"] == "selected") | lines["column"].str.endswith("teacher=1")]
-    plots_matrix.selection_plot(
-        layout(COLUMNS[:1], key="fedsa/figure4a"), lines, tmp_path / "f.png"
-    )
-    scores = drawn[0].axes[0].images[0].get_array()
-    np.testing.assert_array_equal(
-        np.ma.getmaskarray(scores), [[False, False], [True, True], [True, True]]
-    )
-    assert len(drawn[0].axes[0].texts) == 3
 
 
 def test_tables_without_these_metrics_have_no_picture(drawn, tmp_path):
