@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from results.files import RefusedError, check_name
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
 
+T = TypeVar("T")
 REFUSED = 2
 """Exit code of a command that cannot be done as it is given, or of one whose output is lost."""
 INTERRUPTED = 130
@@ -34,14 +35,7 @@ UsageError: Any = typer.BadParameter.__base__
 
 def whole(least: int = 0, most: int = MOST_WHOLE) -> Callable[[Any], int]:
     """The `parser` of an option that takes a whole number in these bounds."""
-
-    def read(value: Any) -> int:
-        try:
-            return whole_number(value, least, most)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
-
-    return read
+    return _parser(lambda value: whole_number(value, least, most))
 
 
 def number(least: float = 0, most: float = MOST, infinite: bool = False) -> Callable[[Any], float]:
@@ -50,14 +44,22 @@ def number(least: float = 0, most: float = MOST, infinite: bool = False) -> Call
     """
 
     def read(value: Any) -> float:
-        if infinite and is_infinite(str(value)):
-            return float("inf")
+        is_inf = infinite and is_infinite(str(value))
+        return float("inf") if is_inf else finite_number(value, least, most)
+
+    return _parser(read)
+
+
+def _parser(read: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A `parser` whose ValueError is told as what is wrong with an option."""
+
+    def parse(value: Any) -> T:
         try:
-            return finite_number(value, least, most)
+            return read(value)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
 
-    return read
+    return parse
 
 
 def path(value: Any) -> Path:

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from federation.data import Checkpoint, PublicData
     from federation.federation import Federation
     from federation.method import Method
-    from federation.windows import Window
 
 
 WEIGHTS = frozenset({"parameters", "gradients"})
@@ -76,21 +75,9 @@ class _Watched:
     def __len__(self) -> int:
         return len(self._public)
 
-    @property
-    def digest(self) -> str:
-        return self._public.digest
-
-    @property
-    def window(self) -> Window | None:
-        return self._public.window
-
-    def cut(self, maps: torch.Tensor) -> torch.Tensor:
-        return self._public.cut(maps)
-
-    @property
-    def images(self) -> torch.Tensor:
-        self.seen = True
-        return self._public.images
+    def __getattr__(self, name: str) -> Any:
+        self.seen |= name == "images"
+        return getattr(self._public, name)
 
 
 def followed(method: Method, federation: Federation) -> tuple[Meter, bool]:

@@ -7,8 +7,10 @@ says otherwise, so a row that does not is marked: it wins or loses by its budget
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 
+import pandas as pd
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -26,48 +28,45 @@ HEADINGS = ("samples seen by clients", "by the server", "MB up and down")
 UNKNOWN = "unknown"
 """Samples of a record from before they were counted."""
 
-Budget = Mapping[str, int | None]
-"""What a run took: samples that networks on clients and at the server learnt from, each time
-counted, None if unknown; bytes both ways."""
-Runs = Mapping[tuple[str, int], Budget]
-"""A row's runs, by column and seed."""
 
-
-def runs_of(layout: Layout, records: Sequence[Record]) -> dict[str, Runs]:
-    """The budgets of the runs of each row of the layout; of those that failed there is none."""
-    runs: dict[str, dict[tuple[str, int], Budget]] = {row: {} for row in layout.rows}
-    for r in records:
-        if r.status == OK and r.row in runs:
-            sent = r.bytes_up + r.bytes_down
-            budget = {LOCAL: r.local_samples, SERVER: r.server_samples, SENT: sent}
-            runs[r.row][r.column, r.seed] = budget
-    return {row: of_row for row, of_row in runs.items() if of_row}
+def runs_of(layout: Layout, records: Sequence[Record]) -> pd.DataFrame:
+    """What runs of rows of the layout took, by row, column and seed: samples that networks on
+    clients and at the server learnt from, each time counted, and bytes both ways. What is unknown
+    is not a number; of runs that failed there is none.
+    """
+    runs = {
+        (r.row, r.column, r.seed): (r.local_samples, r.server_samples, r.bytes_up + r.bytes_down)
+        for row in layout.rows
+        for r in records
+        if r.row == row and r.status == OK
+    }
+    index = pd.MultiIndex.from_tuples([*runs], names=("row", "column", "seed"))
+    return pd.DataFrame([*runs.values()], index, [LOCAL, SERVER, SENT], dtype=float)
 
 
 def budget_rows(layout: Layout, records: Sequence[Record]) -> list[tuple[str, ...]]:
     """Title and budget of each row, under `HEADINGS`, a range where its runs differ; none for a
     table for which nothing was trained or sent.
     """
-    by_row = runs_of(layout, records)
-    if not any(count for runs in by_row.values() for b in runs.values() for count in b.values()):
+    runs = runs_of(layout, records)
+    if not runs.fillna(0).to_numpy().any():
         return []
     return [
         (
-            marked_title(layout, row),
-            range_text([budget[LOCAL] for budget in runs.values()]),
-            range_text([budget[SERVER] for budget in runs.values()]),
-            range_text([budget[SENT] for budget in runs.values()], 1e6, 3),
+            marked_title(layout, str(row)),
+            range_text(of_row[LOCAL].tolist()),
+            range_text(of_row[SERVER].tolist()),
+            range_text(of_row[SENT].tolist(), 1e6, 3),
         )
-        for row, runs in by_row.items()
+        for row, of_row in runs.groupby(level="row", sort=False)
     ]
 
 
-def range_text(counts: Sequence[float | None], unit: float = 1, digits: int = 0) -> str:
-    """`12`, `12 to 15`, or that one of the counts is not known."""
-    known = [count / unit for count in counts if count is not None]
-    if len(known) < len(counts):
+def range_text(counts: Sequence[float], unit: float = 1, digits: int = 0) -> str:
+    """`12`, `12 to 15`, or that one of the counts is not a number."""
+    if any(map(math.isnan, counts)):
         return UNKNOWN
-    ends = (f"{number:,.{digits}f}" for number in (min(known), max(known)))
+    ends = (f"{number / unit:,.{digits}f}" for number in (min(counts), max(counts)))
     return " to ".join(dict.fromkeys(ends))
 
 
@@ -96,38 +95,29 @@ def unequal_rows(layout: Layout, records: Sequence[Record]) -> dict[str, str]:
     """
     runs, tolerance = runs_of(layout, records), TOLERANCE
     if any(BUDGET in r.config for r in records):
-        runs, tolerance = {row: _totals(of_row) for row, of_row in runs.items()}, WITHIN
-    lineages = {r.row: r.lineage for r in records if r.row in runs and r.lineage}
+        runs, tolerance = (runs[LOCAL] + runs[SERVER]).to_frame(TOTAL), WITHIN
+    by_row = {str(row): of.droplevel("row") for row, of in runs.groupby(level="row", sort=False)}
+    lineages = {r.row: r.lineage for r in records if r.row in by_row and r.lineage}
     unequal = {}
     for row, lineage in lineages.items():
-        roots = [other for other in runs if lineages.get(other, ("",))[0] == lineage[-1]]
+        roots = [other for other in by_row if lineages.get(other, ("",))[0] == lineage[-1]]
         root = layout.own if layout.own in roots else next(iter(roots), row)
-        if differences := _differences(runs[row], runs[root], tolerance):
+        if differences := _differences(by_row[row], by_row[root], tolerance):
             unequal[row] = f"not the budget of {layout.rows[root]}: {', '.join(differences)}"
     return unequal
 
 
-def _totals(runs: Runs) -> Runs:
-    """The samples of each run, of clients and server together; None where either is unknown."""
-
-    def total(budget: Budget) -> int | None:
-        local, server = budget[LOCAL], budget[SERVER]
-        return None if local is None or server is None else local + server
-
-    return {place: {TOTAL: total(budget)} for place, budget in runs.items()}
-
-
-def _differences(runs: Runs, root: Runs, tolerance: float) -> list[str]:
+def _differences(runs: pd.DataFrame, root: pd.DataFrame, tolerance: float) -> list[str]:
     """`bytes +12.5 %`, for each entry of a budget that differs by more than the tolerance."""
     texts = []
-    places = [place for place in runs if place in root]
-    for name in dict.fromkeys(name for place in places for name in runs[place]):
-        pairs = ((runs[place][name], root[place][name]) for place in places)
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        new = max((a for a, b in known if not b), default=0)
-        share = max((a / b - 1 for a, b in known if b), key=abs, default=0.0)
+    for name in runs:
+        known = pd.concat([runs[name], root[name]], axis="columns", join="inner").dropna()
+        own, others = known.to_numpy().T
+        new = own[others == 0].max(initial=0)
+        shares = own[others > 0] / others[others > 0] - 1
+        share = max(shares, key=abs, default=0.0)
         if new:
-            texts.append(f"{name} {new:,} in place of none")
+            texts.append(f"{name} {new:,.0f} in place of none")
         elif abs(share) > tolerance:
             texts.append(f"{name} {100 * share:+,.1f} %")
     return texts

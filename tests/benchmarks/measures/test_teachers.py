@@ -1,4 +1,4 @@
-"""How good teachers are at their own tasks, on images that none of them has learnt from."""
+"""Teachers: their own tasks, their transfer, and how they are scored."""
 
 from types import SimpleNamespace
 
@@ -8,10 +8,20 @@ import torch
 from baselines.scratch import Scratch
 from baselines.transfer import Transfer
 from benchmarks.measures import teachers
-from benchmarks.measures.teachers import MEASURES, own_accuracies
+from benchmarks.measures.teachers import (
+    MEASURES,
+    first_scores,
+    own_accuracies,
+    selections,
+    transfer_of,
+)
+from federation.cache import StageCache
+from federation.data import Checkpoint
+from federation.shared.amalgamation import train_weak
 from federation.training.plan import TrainingPlan
+from methods.fedsa import FedSA
 from tests.federation.tiny import CLASSES, bright_images
-from tests.methods.private_servers import private_servers
+from tests.methods.private_servers import private_servers, quick
 
 LABELS = torch.tensor([0, 0, 0, 1, 2, 3, 3, 3, 4, 5])
 """Three teachers have two classes each: 0 and 1, 2 and 3, 4 and 5, every one as bright as the
@@ -69,3 +79,92 @@ def test_only_a_row_that_begins_with_a_teacher_has_the_second_number(monkeypatch
     measured = MEASURES["teachers"].take(run).measurements
     assert measured[0].value == pytest.approx(100 * fitted[0].history["accuracy"][-1])
     assert [(m.metric, m.value) for m in measured[1:]] == [("teacher-accuracy", 60.0)][: found - 1]
+
+
+def test_every_selection_has_a_score_scaled_over_its_teachers_and_a_count_for_each():
+    history = {
+        "transferability/1": [1.0, 5.0],
+        "transferability/2": [3.0, 5.0],
+        "transferability/3": [2.0, 5.0],
+        "selected/1": [0.0, 1.0],
+        "selected/2": [2.0, 1.0],
+        "selected/3": [1.0, 1.0],
+    }
+    fitted = Checkpoint("cnn-small", 3, {}, "server", "", history)
+    found, _ = selections([fitted], {"partition.clients": 3})
+    scores = {m.column: m.value for m in found if m.metric == "transferability"}
+    counts = {m.column: m.value for m in found if m.metric == "selected"}
+    columns = [
+        f"selection={number} teacher={teacher}" for number in (1, 2) for teacher in (1, 2, 3)
+    ]
+    assert list(scores) == list(counts) == columns
+    assert list(scores.values()) == [0.0, 1.0, 0.5, 0.0, 0.0, 0.0]
+    assert list(counts.values()) == [0.0, 2.0, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_the_selections_of_a_real_fit_add_up():
+    federation = private_servers(3)
+    found, _ = selections([quick(rounds=3, selected=2).fit(federation)], {"partition.clients": 3})
+    for number in (1, 2, 3):
+        own = [m for m in found if m.column.startswith(f"selection={number} ")]
+        assert sum(m.value for m in own if m.metric == "selected") == 2
+        scores = [m.value for m in own if m.metric == "transferability"]
+        assert (min(scores), max(scores)) == (0, 1)
+
+
+def test_they_are_of_the_target_network_before_its_first_selection():
+    federation, method = private_servers(3), quick()
+    target = federation.networks.initial()
+    train_weak(federation, target, method.weak_epochs, 1)
+    images = federation.probe().images
+    sees = federation.clients[0].normalise
+    own = [
+        method.maps_of(sees, federation.networks.module(teacher), images)
+        for teacher in federation.stages.teachers()
+    ]
+    scores = method.scores(own, method.maps_of(federation.normalise, target, images), 12)
+    torch.testing.assert_close(method.first_scores(federation), scores)
+    fitted = private_servers(3)
+    method.fit(fitted)
+    first = [fitted.evaluation.history[f"transferability/{n}"][0] for n in (1, 2, 3)]
+    assert first == pytest.approx(scores.tolist(), rel=1e-5)
+
+
+def test_all_teachers_share_one_stage_and_another_method_has_another(tmp_path):
+    asked = []
+    for teacher in (1, 2, 3):
+        federation = private_servers(3, stages=StageCache(tmp_path))
+        fitted = [Transfer(teacher=teacher, frozen=True).fit(federation)]
+        asked.append(transfer_of(federation, quick(), teacher, fitted, 1.0)[0][1].value)
+        events = [
+            event.computed
+            for event in federation.stages.cache.events
+            if event.kind == "similarities"
+        ]
+        assert events == [teacher == 1]
+    scores = first_scores(federation, quick())
+    assert asked == pytest.approx(
+        ((scores - scores.min()) / (scores.max() - scores.min())).tolist()
+    )
+    assert (min(asked), max(asked)) == (0, 1)
+    first_scores(federation, quick(saliency="grad-cam"))
+    other = private_servers(
+        3, network="resnet8-narrow", teachers="cnn-small", stages=federation.stages.cache
+    )
+    first_scores(other, quick())
+    assert [
+        event.computed for event in federation.stages.cache.events if event.kind == "similarities"
+    ][-2:] == [True, True]
+
+
+def test_a_teacher_has_two_numbers_the_second_never_in_percent(monkeypatch):
+    scores = torch.tensor([0.05, 0.0575, 0.08])
+    monkeypatch.setattr(FedSA, "first_scores", lambda method, federation: scores)
+    trained = Checkpoint("cnn-small", 3, {}, "server", "", {"accuracy": [0.1, 0.5]})
+    found, how = transfer_of(private_servers(3), quick(), 2, [trained], 100)
+    assert [(m.metric, m.value) for m in found] == [
+        ("transfer-accuracy", 50.0),
+        ("saliency-similarity", pytest.approx(0.25)),
+    ]
+    assert "frozen encoder" in how
+    assert "0.6000 to 0.9600" in how  # cosines, by the twelve probe samples of Eq. 2

@@ -1,6 +1,4 @@
-"""FedSA's Figure 3: what each cell leaves of the images that are drawn, and how the picture comes
-to be from the command line.
-"""
+"""Images that are made, and what is seen in images, by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from benchmarks.measures.images import segmented
+from benchmarks.measures.images import MEASURES, segmented
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import write_table
 from benchmarks.running.events import record_of
@@ -23,6 +21,7 @@ from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
+from federation.client import Client, Shard
 from federation.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
@@ -33,7 +32,35 @@ from results.frame import read_records
 from results.record import Measurement
 from results.store import TableFiles
 
-# -- one cell, by hand --
+
+def client_of(index, brightness):
+    images = torch.full((3, 3, 2, 2), brightness, dtype=torch.uint8)
+    targets = torch.arange(12).view(3, 2, 2) + index
+    return Client(index, "x", "x", Shard(images, targets), (), f"{index}")
+
+
+def made_run(made):
+    federation = SimpleNamespace(clients=[client_of(0, 100), client_of(1, 200)])
+    fitted = [SimpleNamespace(samples=made)]
+    return SimpleNamespace(federation=federation, fitted=fitted, name="mine")
+
+
+def test_the_first_of_each_client_is_kept_and_how_far_all_are_apart():
+    made = torch.full((4, 3, 2, 2), 151, dtype=torch.uint8)  # two of each client
+    taken = MEASURES["synthesis"].take(made_run(made))
+    [apart] = taken.measurements
+    assert apart.metric == "mean-absolute-error"
+    assert apart.value == pytest.approx((51 + 49) / 2 / 255)
+    shown = unpack(taken.arrays)
+    assert shown["image/client 2"].max() == 200
+    assert shown["target/client 2"].tolist() == [[1, 2], [3, 4]]
+    assert shown["made/client 1"].max() == 151
+
+
+@pytest.mark.parametrize("made", [None, torch.zeros(3, 3, 2, 2)])
+def test_a_method_that_kept_no_images_is_refused(made):
+    with pytest.raises(ValueError, match=r"mine kept no images.*set mine\.samples above 0"):
+        MEASURES["synthesis"].take(made_run(made))
 
 
 class Thresholds(nn.Module):
