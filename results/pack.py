@@ -13,6 +13,7 @@ import math
 import re
 import zipfile
 import zlib
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +28,8 @@ NAME = re.compile(
     r"|stages/[a-z0-9-]+/[0-9a-f]{2}/[0-9a-f]{64}\.(json|safetensors)"
 )
 """Of a file of the cache, below its folder."""
+DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
+"""What a file raises that is no pack, or a damaged one."""
 HEADER, BODY = ".json", ".safetensors"
 MEGABYTE = 1_000_000
 
@@ -35,9 +38,9 @@ MEGABYTE = 1_000_000
 class Packed:
     """What went into a pack, or out of one into a cache."""
 
-    cells: int
-    stages: int
-    left: int
+    cells: int = 0
+    stages: int = 0
+    left: int = 0
     """Cells and stages for which there was no room, or that the cache had already."""
 
 
@@ -47,7 +50,7 @@ def write_pack(home: Path, output: Path, megabytes: float) -> Packed:
 
     Raises ResultsError if there is nothing to pack, or `output` cannot be written.
     """
-    room, counts = megabytes * MEGABYTE, {"cells": 0, "stages": 0, "left": 0}
+    room, counts = megabytes * MEGABYTE, Counter[str]()
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for kind in ("cells", "stages"):
@@ -64,7 +67,7 @@ def write_pack(home: Path, output: Path, megabytes: float) -> Packed:
                 counts[kind] += 1
                 for path, raw in zip(files, content, strict=True):
                     archive.writestr(path.relative_to(home).as_posix(), raw)
-    if not any(counts.values()):
+    if not counts:
         raise ResultsError(f"{home} has no finished cell or stage: there is nothing to pack")
     write_atomic(output, stream.getvalue())
     return Packed(**counts)
@@ -90,7 +93,7 @@ def read_pack(pack: Path, home: Path, megabytes: float = MEGABYTES) -> Packed:
     Raises ResultsError, before anything is written, for a file that is no pack, that holds other
     files, or more than `megabytes` of them, not compressed; and for one that is damaged.
     """
-    counts = {"cells": 0, "stages": 0, "left": 0}
+    counts = Counter[str]()
     try:
         with zipfile.ZipFile(pack) as archive:
             members = archive.infolist()
@@ -112,15 +115,7 @@ def read_pack(pack: Path, home: Path, megabytes: float = MEGABYTES) -> Packed:
                     write_atomic(home / name, archive.read(name))
                 if name.endswith(HEADER):
                     counts["left" if there else name.partition("/")[0]] += 1
-    except (
-        OSError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        ValueError,
-        MemoryError,
-    ) as error:
+    except DAMAGED as error:
         why = str(error) or type(error).__name__
         raise ResultsError(f"{pack} cannot be read as a pack: {why}") from error
     return Packed(**counts)
@@ -150,7 +145,7 @@ def take_records(path: Path, home: Path) -> Packed:
     records = read_records(path)
     if not all(SEAL in json.loads(line) for line in path.read_text("utf-8").splitlines()):
         raise ResultsError(f"{path} is of a version that sealed nothing: compute these cells again")
-    cache, counts = CellCache(home), {"cells": 0, "stages": 0, "left": 0}
+    cache, counts = CellCache(home), Counter[str]()
     for record in records:
         if record.status != OK:
             continue

@@ -12,13 +12,15 @@ import pandas as pd
 from metrics.names import BANDWIDTH, facts
 from reports.tables.table import Layout
 from reports.tables.units import PERCENT, scale_of
-from results.published import format_column, parse_column
+from results.published import without
 from results.record import OK, Measurement, Record
 from results.store import PLACE, Line
 
 COMMON, END = "highest-common", "end"
 """Values of the column key `at`: the best value of the metric that every row reaches, and a run's
 end."""
+
+PLACE_OF_COMMON = f"at={COMMON}"
 
 Curve = list[tuple[float, float]]
 """GB and metric, by round."""
@@ -41,37 +43,27 @@ def with_common(records: Sequence[Record], metric: str) -> list[Record]:
     send nothing, or break the contract, do not count. Nothing is added to a column in which a cell
     failed, or whose rows do not all have the same seeds.
     """
-    columns: dict[str, list[Record]] = {}
-    for record in records:
-        columns.setdefault(record.column, []).append(record)
-    added: dict[tuple[str, str, int], tuple[Measurement, ...]] = {}
-    for column, group in columns.items():
-        curves = {
-            (r.row, r.seed): curve(r, metric) for r in group if r.status == OK and not r.contract
-        }
-        sending = {key: points for key, points in curves.items() if points and points[-1][0] > 0}
-        seeds: dict[str, set[int]] = {}
-        for row, seed in sending:
-            seeds.setdefault(row, set()).add(seed)
-        if (
-            any(r.status != OK for r in group)
-            or len(seeds) < 2
-            or len({frozenset(row_seeds) for row_seeds in seeds.values()}) > 1
-        ):
+    points = [
+        (r.row, r.column, r.seed, *point)
+        for r in records
+        for point in (curve(r, metric) if r.status == OK and not r.contract else ())
+    ]
+    curves = pd.DataFrame(points, columns=["row", "column", "seed", "size", "value"])
+    failed = {r.column for r in records if r.status != OK}
+    added = {}
+    for column, of_it in curves.groupby("column", sort=False):
+        sending = of_it[of_it.groupby(["row", "seed"])["size"].transform("last") > 0]
+        seeds = {frozenset(of_row) for _, of_row in sending.groupby("row")["seed"]}
+        if column in failed or sending["row"].nunique() < 2 or len(seeds) > 1:
             continue
-        for seed in next(iter(seeds.values())):
-            target = min(
-                max(value for _, value in points)
-                for (_, curve_seed), points in sending.items()
-                if curve_seed == seed
+        best = sending.groupby(["seed", "row"])["value"].max().groupby("seed").min()
+        reached = sending[sending["value"] >= sending["seed"].map(best)]
+        first = reached.groupby(["row", "seed"], as_index=False)["size"].first()
+        for row, seed, size in first.itertuples(index=False, name=None):
+            added[row, column, seed] = (
+                Measurement(metric, float(best[seed]), PLACE_OF_COMMON),
+                Measurement(BANDWIDTH, float(size), PLACE_OF_COMMON),
             )
-            for row in seeds:
-                size = next(size for size, value in sending[row, seed] if value >= target)
-                place = f"at={COMMON}"
-                added[row, column, seed] = (
-                    Measurement(metric, target, place),
-                    Measurement(BANDWIDTH, size, place),
-                )
     return [
         replace(r, measurements=(*r.measurements, *added.get((r.row, r.column, r.seed), ())))
         for r in records
@@ -80,14 +72,10 @@ def with_common(records: Sequence[Record], metric: str) -> list[Record]:
 
 def summary(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines of a table: the end of every curve, and the common performance."""
-    keys = [parse_column(column) for column in lines["column"]]
-    is_point = pd.Series(["round" in pairs for pairs in keys], index=lines.index)
-    ends = [
-        format_column({**{key: v for key, v in pairs.items() if key != "round"}, "at": END})
-        for pairs in keys
-    ]
-    # Rounds are in order.
-    last = lines.assign(column=ends)[is_point].groupby(PLACE, sort=False).last()
+    places = [without(column, "round") for column in lines["column"]]
+    is_point = pd.Series(["round" in taken for _, taken in places], index=lines.index)
+    ends = lines.assign(column=[f"{rest} at={END}".strip() for rest, _ in places])[is_point]
+    last = ends.groupby(PLACE, sort=False).last()  # rounds are in order
     return pd.concat([last.reset_index(), lines[~is_point]], ignore_index=True)
 
 
@@ -97,11 +85,10 @@ def sentences(layout: Layout, lines: Sequence[Line], metric: str) -> list[str]:
     """
     by_column: dict[str, dict[str, dict[str, float]]] = {}
     for line in lines:
-        keys = parse_column(line["column"])
-        if line["status"] == "ok" and keys.pop("at", "") == COMMON:
-            by_column.setdefault(format_column(dict(keys)), {}).setdefault(line["row"], {})[
-                line["metric"]
-            ] = line["value"]
+        column, taken = without(line["column"], "at")
+        if line["status"] == OK and taken.get("at") == COMMON:
+            of_row = by_column.setdefault(column, {}).setdefault(line["row"], {})
+            of_row[line["metric"]] = line["value"]
     scale, size = scale_of(metric, layout.unit), scale_of(BANDWIDTH, layout.unit)
     texts = []
     for column, rows in by_column.items():
@@ -120,9 +107,8 @@ def only_common(records: Sequence[Record]) -> list[Record]:
     """The records `with_common` gave, with nothing else than what it added: what a claim about the
     figure is judged on.
     """
-    place = f"at={COMMON}"
     return [
-        replace(r, measurements=tuple(m for m in r.measurements if m.column == place))
+        replace(r, measurements=tuple(m for m in r.measurements if m.column == PLACE_OF_COMMON))
         for r in records
     ]
 

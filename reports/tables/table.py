@@ -10,7 +10,7 @@ import pandas as pd
 
 from reports.tables.units import FRACTION, Scale, scale_of
 from results.names import printable
-from results.published import format_column, parse_column, published_table
+from results.published import parse_column, published_table, without
 from results.record import OK, TEXTS, Record
 from results.store import PLACE, Line, records_of
 
@@ -130,9 +130,11 @@ class Block:
 
 def last_epochs(lines: pd.DataFrame) -> pd.DataFrame:
     """The last point of every curve, as cells of the table's columns."""
-    keys = [parse_column(column) for column in lines["column"]]
-    epochs = [int(pairs.pop("epoch", "0")) for pairs in keys]
-    ends = lines.assign(column=[format_column(dict(pairs)) for pairs in keys], epoch=epochs)
+    places = [without(column, "epoch") for column in lines["column"]]
+    ends = lines.assign(
+        column=[rest for rest, _ in places],
+        epoch=[int(taken.get("epoch", "0")) for _, taken in places],
+    )
     return ends.loc[ends.groupby(PLACE, sort=False)["epoch"].idxmax()].drop(columns="epoch")
 
 

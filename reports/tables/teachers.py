@@ -17,7 +17,7 @@ import pandas as pd
 from metrics.correlation import pearson, spearman
 from metrics.names import facts
 from reports.tables.table import Layout, heading
-from results.published import format_column, parse_column, published_table
+from results.published import parse_column, published_table, without
 from results.record import OK, Record
 from results.store import PLACE
 
@@ -121,21 +121,13 @@ def totals(lines: pd.DataFrame) -> pd.DataFrame:
     The columns lose their key `selection`, the lines their spread over seeds, which the sums do not
     tell.
     """
-    keys = lines["column"].map(parse_column)
-    named = keys.map(lambda pairs: "selection" in pairs).astype(bool)
+    places = [without(column, "selection") for column in lines["column"]]
+    named = pd.Series(["selection" in taken for _, taken in places], index=lines.index)
     is_selection = named & (lines["status"] == OK)
-    places = [
-        format_column({key: v for key, v in pairs.items() if key != "selection"}) for pairs in keys
-    ]
-    of_teacher = lines.assign(column=places)[is_selection].groupby(PLACE, sort=False)
+    own = lines.assign(column=[rest for rest, _ in places])[is_selection]
+    of_teacher = own.groupby(PLACE, sort=False)
     sums = of_teacher["value"].agg(math.fsum)
-    shown = of_teacher.last().assign(
-        value=[
-            total if metric == SELECTED else total / count
-            for (_, _, metric), total, count in zip(
-                sums.index, sums.tolist(), of_teacher.size(), strict=True
-            )
-        ],
-        std=None,
-    )
+    is_sum = sums.index.get_level_values("metric") == SELECTED
+    values = sums.where(is_sum, sums / of_teacher.size())
+    shown = of_teacher.last().assign(value=values.astype(object), std=None)
     return pd.concat([shown.reset_index(), lines[~is_selection]], ignore_index=True)
