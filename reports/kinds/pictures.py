@@ -11,7 +11,7 @@ import numpy as np
 from datasets import catalogue
 from datasets.source import SEGMENTS, annotations_of
 from reports.kinds.kind import Kind
-from reports.tables.table import Layout, ShownTable, row_title
+from reports.tables.table import Layout, ShownTable, differing_keys, row_title
 from results.arrays import unpack
 from results.published import parse_column
 from results.record import OK, Record
@@ -200,6 +200,7 @@ class ErrorMaps(Pictured):
 
         slices = by_column(drawn)
         columns = [column for column in layout.columns if column in slices["image"]]
+        keys = differing_keys(columns)
         titles = {"image": "input", **titles_of(layout, slices, columns)}
         truths = slices["target"]
         apart = {(key, c): abs(slices[key][c] - truths[c]) for key in titles for c in columns}
@@ -212,7 +213,8 @@ class ErrorMaps(Pictured):
                 images.append(rgb(np.clip(slices[key][column][None] / bright, 0, 1)))
                 images.append(error_colours(apart[key, column], most))
                 notes += ["", f"{apart[key, column].mean():.4f}"]
-            lines.append((differing(column, columns), images, notes))
+            name = " ".join(v for key, v in parse_column(column).items() if key in keys)
+            lines.append((name or column, images, notes))
         heads = ["truth", *(text for title in titles.values() for text in (title, "error"))]
         image_grid(lines, heads, path, layout, errors=most)
 
@@ -225,14 +227,6 @@ def by_column(drawn: Sequence[Record]) -> dict[str, dict[str, np.ndarray]]:
             kind = name.partition("/")[0]
             found.setdefault(record.row if kind == "predicted" else kind, {})[record.column] = array
     return found
-
-
-def differing(column: str, columns: Sequence[str]) -> str:
-    """A column by the keys in which the columns differ."""
-    every = [parse_column(other) for other in columns]
-    keys = parse_column(column)
-    differ = [key for key in keys if len({other.get(key) for other in every}) > 1]
-    return " ".join(keys[key] for key in differ) or column
 
 
 class Segmentations(Pictured):

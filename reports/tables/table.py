@@ -219,40 +219,30 @@ def panels(columns: Sequence[str], x_axis: str, printed: int = 0) -> list[Panel]
     in its title.
     """
     parsed = {column: parse_column(column) for column in columns}
-    differing = {
-        key
-        for pairs in parsed.values()
-        for key, value in pairs.items()
-        if any(other.get(key) != value for other in parsed.values())
-    }
-    split = len(parsed) > 8 or (printed > 8 and len(differing) > 1)
-    if not x_axis and not split:
-        first, *others = parsed.values() if parsed else ({},)
-        shared = {
-            key: value
-            for key, value in first.items()
-            if others and all(pairs.get(key) == value for pairs in others)
-        }
+    differing = differing_keys(columns)
+    if not x_axis and len(parsed) <= 8 and (printed <= 8 or len(differing) <= 1):
+        first = next(iter(parsed.values()), {}) if len(parsed) > 1 else {}
+        shared = {key: value for key, value in first.items() if key not in differing}
         names = {
             c: heading({k: v for k, v in pairs.items() if k not in shared} or pairs)
             for c, pairs in parsed.items()
         }
         return [Panel(shared, names)]
     most = max(parsed.values(), key=len, default={"": ""})  # a column without numbers has fewer
-    keys = list(most)
-    axis = x_axis if x_axis in keys else keys[-1]
-    by_rest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-    for column, pairs in parsed.items():
-        rest = (
-            tuple((key, value) for key, value in pairs.items() if key != axis)
-            if axis in pairs
-            else ()
-        )
-        named = {axis: pairs[axis]} if axis in pairs else pairs
-        by_rest.setdefault(rest, {})[column] = (
-            pairs[axis] if axis == x_axis and axis in pairs else heading(named)
-        )
-    return [Panel(dict(rest), headings) for rest, headings in by_rest.items()]
+    axis = x_axis if x_axis in most else list(most)[-1]
+    by_rest: dict[str, dict[str, str]] = {}
+    for column in columns:
+        rest, taken = without(column, axis)
+        name = taken.get(axis) if axis == x_axis else heading(taken)
+        by_rest.setdefault(rest if taken else "", {})[column] = name or heading(parsed[column])
+    return [Panel(parse_column(rest), headings) for rest, headings in by_rest.items()]
+
+
+def differing_keys(columns: Iterable[str]) -> set[str]:
+    """The keys in which some columns differ, or that some lack."""
+    every = [parse_column(column) for column in columns]
+    keys = {key for pairs in every for key in pairs}
+    return {key for key in keys if len({pairs.get(key) for pairs in every}) > 1}
 
 
 def heading(pairs: Mapping[str, str]) -> str:
@@ -290,16 +280,12 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     Upper bounds are left out, rows that break the contract, rows whose mean is of fewer values than
     another's, and rows that report their best epoch beside others that do not.
     """
-    left_out = {*layout.oracles, *broken_rows(block.cells.values())}
-    candidates = {
-        row: block.cells[row, column]
-        for row in layout.rows
-        if (row, column) in block.cells and row not in left_out
-    }
+    not_ranked = {*layout.oracles, *broken_rows(block.cells.values())}
+    of_rows = {row: block.cells.get((row, column)) for row in layout.rows if row not in not_ranked}
     lines = {
         row: line
-        for row, line in candidates.items()
-        if line["status"] == OK and isinstance(line["value"], float)
+        for row, line in of_rows.items()
+        if line and line["status"] == OK and isinstance(line["value"], float)
     }
     most = fullest(lines.values())
     lines = {row: line for row, line in lines.items() if share_of(line) == most}
