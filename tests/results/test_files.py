@@ -1,7 +1,6 @@
 """Files: written whole or not at all, and sealed against damage."""
 
 import hashlib
-import os
 
 import pytest
 
@@ -85,11 +84,6 @@ def test_json_that_was_never_sealed_counts_as_damaged(tmp_path, other):
     assert read_sealed_json(tmp_path / "f") is None
 
 
-def test_reading_an_absent_sealed_file_says_so(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        read_sealed_json(tmp_path / "absent")
-
-
 @pytest.mark.parametrize("value", ["", None])
 def test_an_empty_variable_is_none(monkeypatch, value):
     monkeypatch.setenv("HOME", "/home/somebody")
@@ -102,10 +96,3 @@ def test_the_home_of_nobody_is_no_folder(monkeypatch):
     monkeypatch.setenv("FEDTABLES_CACHE", "~nosuchuser/cache")
     with pytest.raises(ResultsError, match="FEDTABLES_CACHE=~nosuchuser/cache"):
         cache_home()
-
-
-def test_a_device_is_never_replaced(tmp_path):
-    os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(ResultsError, match="it is no ordinary file"):
-        write_atomic(tmp_path / "fifo", "new")
-    assert (tmp_path / "fifo").is_fifo()

@@ -11,9 +11,7 @@ import pytest
 import torch
 
 from benchmarks.measures.sites import (
-    SHOWN,
     found,
-    middle,
     middle_slice,
     numbers_of,
     reconstructed,
@@ -148,13 +146,6 @@ def test_of_each_site_the_sample_with_most_that_is_labelled_is_shown():
     assert shown["image/here"].shape == (1, 4, 4)
 
 
-def test_of_a_large_image_the_middle_is_shown():
-    side = SHOWN + 11
-    shown = unpack(found(finding(Regions(TUMOUR)), None, {"here": labelled(side)}))
-    assert {array.shape[-2:] for array in shown.values()} == {(SHOWN, SHOWN)}
-    assert middle(side) == slice(5, 5 + SHOWN)
-
-
 @pytest.mark.parametrize(("task", "dims"), [(Classification(3), 2), (Regions(TUMOUR), 3)])
 def test_what_has_no_outlines_is_refused(task, dims):
     with pytest.raises(ValueError, match="contours are of objects in images"):
@@ -199,10 +190,6 @@ def test_of_each_site_the_middle_slice_of_the_first_subject_is_shown():
 )
 def test_the_middle_is_that_of_the_first_ones_own_slices(groups, place):
     assert middle_slice(None if groups is None else np.array(groups)) == place
-
-
-def test_nothing_is_shown_of_a_plan():
-    assert reconstructed(doubling(), None, {"here": slices(device="meta")}) == ""
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,6 @@ def test_a_count_of_what_was_not_measured_is_not_zero():
     assert (verdict.held, verdict.failed, verdict.undecided, verdict.missing) == (0, 0, 1, 1)
 
 
-def test_where_a_claim_fails_is_named():
-    assert judge("acc[a] > acc[b] for all n", "table1", OURS).fails_at == ("n=2",)
-
-
 def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
     def seed(a: float) -> dict[str, list[Value]]:
         return {"table1": table(a={"n=1": a}, b={"n=1": 0.5})}

@@ -47,7 +47,3 @@ def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differe
         "Row C: best of 9 epochs",
         "failed: c x=2: failed: no",
     ]
-
-
-def test_the_legend_explains_upper_bounds():
-    assert any("upper bound" in note for note in legend(layout(), table_of([])))

@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.tables.ranking import (
-    Spot,
     complete,
     critical_difference,
     friedman,
     front,
     mean_ranks,
-    spots,
 )
 
 
@@ -62,10 +60,3 @@ def test_someone_is_always_on_the_front_and_everyone_else_is_beaten_by_one_who_i
     assert any(on)
     best = [point for point, is_on in zip(points, on, strict=True) if is_on]
     assert all(any(c <= cost and g >= gain for c, g in best) for cost, gain in points)
-
-
-def test_a_place_is_on_the_front_where_no_other_beats_it():
-    places = [("a", 1, 10, False), ("b", 2, 10, False), ("b", 3, 20, True)]
-    *known, unknown = spots([*places, ("c", math.nan, 99, False)])
-    assert known == [Spot("a", 1, 10, True), Spot("b", 2, 10, False), Spot("b", 3, 20, True, True)]
-    assert not unknown.on_front

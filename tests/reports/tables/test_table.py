@@ -137,12 +137,6 @@ def test_texts_stand_in_a_table_as_they_are_and_none_is_the_best():
     assert [row[1] for row in rows_of(page_of(one, lines))[2:4]] == ["yes", "no"]
 
 
-def test_a_table_in_which_everything_failed_is_still_drawn():
-    failed = [line("a", "test=x", "", metric="", status="failed: no")]
-    assert "failed" in terminal(layout(("test=x",)), failed)
-    assert terminal_tables(layout(), table_of([])) == []
-
-
 @pytest.mark.parametrize(
     ("metric", "values", "best"),
     [
@@ -304,15 +298,3 @@ def test_markdown_shows_numbers_failures_claims_and_the_protocol():
     assert "| it wins | holds | yes 3/3 |" in text
     assert "the card" in text
     assert "profile smoke (reduced)" in text
-
-
-def test_a_failed_row_does_not_unrank_the_others():
-    best_of = {"statistic": "best of 9 epochs"}
-    one = replace(layout(("x=1",)), rows={k: k for k in "abc"})
-    lines = [
-        line("a", "x=1", "0.5", **best_of),
-        line("b", "x=1", "0.6", **best_of),
-        line("c", "x=1", "", metric="", status="failed: no"),
-    ]
-    (block,) = blocks(one, table_of(lines))
-    assert best_rows(one, block, "x=1") == {"b"}
