@@ -69,7 +69,7 @@ def on(**machine) -> Record:
     return replace(RECORD, machine={**MACHINE, **machine})
 
 
-def results(*records, value="50.0", unit="percent") -> ResultSet:
+def results(*records, value=50.0, unit="percent") -> ResultSet:
     return ResultSet({KEY: {"value": value, "unit": unit}}, {"t": records})
 
 

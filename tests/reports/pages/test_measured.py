@@ -37,7 +37,7 @@ def result(name, lines, seeds=(0,), judged=(), paper="dlad"):
 
 
 def test_a_number_counts_once_and_only_beside_a_printed_one():
-    first = [("a", "x=1", "accuracy", "0.1", "yes"), ("b", "x=1", "accuracy", "", "yes")]
+    first = [("a", "x=1", "accuracy", "0.1", "yes"), ("b", "x=1", "accuracy", None, "yes")]
     second = [
         ("a", "x=1", "accuracy", "0.2", "no"),
         ("a", "x=2", "accuracy", "0.2", "no"),
