@@ -7,6 +7,7 @@ budgets may be others.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -90,16 +91,15 @@ def _add_images(
     """Add the numbers of a row of a table of leakage, `row_of` by method's row, under the `names`
     by metric, where the methods have accuracy.
     """
-    for line in table.cells:
+    for metric, line in itertools.product(names, table.cells):
         mean = without(line["column"], CLIENT)[1].get(CLIENT) == AVERAGE
-        if line["status"] != OK or not mean or line["metric"] not in names:
+        if line["status"] != OK or not mean or line["metric"] != metric:
             continue
         keys = _keys(found, data, line, CLIENT)
         for method in found.methods:
             if not method.bound and row_of[method.row] == line["row"]:
                 there = method.numbers.get(ACCURACY, {})
-                at = [key for key in keys if key in there]
-                method.add(names[line["metric"]], at, value_of(line))
+                method.add(names[metric], [key for key in keys if key in there], value_of(line))
 
 
 def attack_on(method: Standing, attacks: Mapping[str, Attack]) -> str | None:
