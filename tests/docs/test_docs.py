@@ -22,6 +22,7 @@ from benchmarks.tables.request import requested
 from results.files import RUNS
 from results.frame import read_records
 from tests.docs.adding import DERIVED
+from tests.tools import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -173,8 +174,8 @@ def test_a_slow_command_is_documented_and_is_run_by_ci(line):
     assert f"tox run -e {SLOW[line]}" in (ROOT / ".ci" / "run").read_text()
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "tox.ini")
-    run = [config["testenv:first"]["commands"], *config["reference"].values()]
-    assert any(table in words.split() for words in run)
+    run = [config["testenv:first"]["commands"].split(), *reference.lines().values()]
+    assert any(table in words for words in run)
 
 
 def test_documented_tox_environments_exist_and_share_one_interpreter():
@@ -199,7 +200,7 @@ def test_smoke_regenerates_every_table():
     assert named == [*(key for key, paper in papers.items() if paper.tables), *apart]
 
 
-def asked_for(command):
+def asked_for(words):
     """The papers and tables that the arguments of `reproduce` name, each with the selection."""
     parser = argparse.ArgumentParser()
     parser.add_argument("tables", nargs="+")
@@ -207,7 +208,7 @@ def asked_for(command):
         parser.add_argument(option, action="append", default=[])
     parser.add_argument("--methods", default="")
     parser.add_argument("--seeds")
-    asked = parser.parse_args(shlex.split(command))
+    asked = parser.parse_args(words)
     for name in asked.tables:
         paper, table = registry.find_table(name)
         request = requested(
@@ -217,11 +218,9 @@ def asked_for(command):
 
 
 def test_the_reference_holds_what_ci_regenerates():
-    config = configparser.ConfigParser(interpolation=None)
-    config.read(ROOT / "tox.ini")
     asked = {}
-    for name in set(config["reference"]) - {"folder", "speed"}:
-        for paper, table, selection in asked_for(config["reference"][name]):
+    for words in reference.lines().values():
+        for paper, table, selection in asked_for(words):
             stem = ".".join(filter(None, (table.key, selection.variant)))
             path = f"{paper.key}/{stem}.records.jsonl"
             cells = {(c.row, c.column, c.seed) for c in expand(paper, table, selection)}
@@ -235,9 +234,10 @@ def test_the_reference_holds_what_ci_regenerates():
         for path in kept.rglob("*.records.jsonl")
     }
     assert held == asked
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
     for command in config["testenv:reference"], config["testenv:regression"]:
-        for name in set(config["reference"]) - {"folder"}:
-            assert f"{{[reference]{name}}}" in command["commands"]
+        assert "-m tests.tools.reference" in command["commands"]
     speed = json.loads((ROOT / "results" / "reference" / "speed.json").read_text())
     assert {"node", "commit_info"}.isdisjoint({*speed["machine_info"], *speed})
 
