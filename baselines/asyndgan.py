@@ -50,8 +50,8 @@ class AsynDGAN(GanSettings, Method):
         "generator_lr": 2e-3,
         "batch_size": 4,
         "steps": 12,
-        "constant_epochs": 4,
-        "decay_epochs": 2,
+        "constant_epochs": 2,
+        "decay_epochs": 1,
     }
 
     constant_epochs: int = 100

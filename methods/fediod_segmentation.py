@@ -58,7 +58,7 @@ class FedIODSegmentation(Objective, GanSettings, Method):
         "generator_lr": 5e-3,
         "lr": 0.01,
         "batch_size": 4,
-        "steps": 12,
+        "steps": 8,
         "warmup_epochs": 1,
         "epochs": 2,
         "decay_epochs": 0,
