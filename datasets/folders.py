@@ -177,8 +177,8 @@ def all_of(wanted: Iterable[Sequence[Path]]) -> list[Path]:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Inside, every error is a DataError that says, in one line, that the file is not `what`, and
-    why: decoders have many kinds for damage, and some that no library names.
+    """Inside, every error is a DataError that says in one line that the file is not `what`, and why.
+    Decoders have many kinds of errors for damage, and some that no library names.
     """
     try:
         yield

@@ -134,10 +134,6 @@ def read_outlines(path: Path, sides: tuple[int, int]) -> np.ndarray:
     return numbered(objects, path)
 
 
-def _from_mat(path: Path) -> np.ndarray:
-    return read_array(path, "inst_map")
-
-
 def _from_text(path: Path) -> np.ndarray:
     numbers = np.array(path.read_text(encoding="ascii").split(), np.int64)
     width, height = numbers[:2]
@@ -150,7 +146,7 @@ def _from_picture(path: Path) -> np.ndarray:
 
 
 FORMS = {
-    ".mat": ("a MATLAB file with the array inst_map", _from_mat),
+    ".mat": ("a MATLAB file with the array inst_map", lambda path: read_array(path, "inst_map")),
     ".txt": ("a width, a height and as many object numbers", _from_text),
 }
 """What instance maps are and how they are read, by suffix."""

@@ -24,6 +24,7 @@ file is left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -80,6 +81,7 @@ ANNOTATIONS = {
 }
 _ENDINGS = {"class_object": "class_object.npy", "segment_semantic": "segmentsemantic.png"}
 _DOMAINS = ("rgb", "class_object", *ANNOTATIONS)
+_RGB = r"(point_.*_view_.*)_domain_rgb\.png"
 View = dict[str, Path]
 """The files of one image, by domain."""
 
@@ -109,52 +111,43 @@ def _folder(home: Path, building: str, domain: str) -> Path | None:
     return next((folder for folder in layouts if folder.is_dir()), None)
 
 
-def views(home: Path) -> dict[str, list[View]]:
-    """The images to read of each split under the folder `taskonomy`, without those that lack a
-    file.
-    """
-    splits = {}
-    for split, buildings in _buildings(home).items():
-        names = []
-        for building in sorted(buildings):
-            folders = {
-                domain: folder for domain in _DOMAINS if (folder := _folder(home, building, domain))
-            }
-            if len(folders) == len(_DOMAINS):
-                ending = "_domain_rgb.png"
-                stems = [
-                    path.name[: -len(ending)]
-                    for path in listed(folders["rgb"], ending)
-                    if re.match("point_.*_view_", path.name)
-                ]
-                names += [(folders, stem) for stem in stems]
-        count = min(len(names), MOST[split])
-        spelling = Spelling()
-        files = [
-            {
-                domain: spelling.find(
-                    folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}"
-                )
-                for domain in _DOMAINS
-            }
-            for folders, stem in (names[i * len(names) // count] for i in range(count))
-        ]
-        there = [{domain: path for domain, path in view.items() if path} for view in files]
-        splits[split] = [view for view in there if len(view) == len(_DOMAINS)]
-    return splits
+def _views(home: Path, buildings: Sequence[str], most: int) -> list[View]:
+    """So many images of the buildings at most, without those that lack a file."""
+    names = []
+    for building in sorted(buildings):
+        folders = {
+            domain: folder for domain in _DOMAINS if (folder := _folder(home, building, domain))
+        }
+        if len(folders) == len(_DOMAINS):
+            stems = (re.fullmatch(_RGB, path.name, re.I) for path in listed(folders["rgb"]))
+            names += [(folders, stem[1]) for stem in stems if stem]
+    found, spelling = [], Spelling()
+    count = min(len(names), most)
+    for folders, stem in (names[i * len(names) // count] for i in range(count)):
+        endings = {domain: _ENDINGS.get(domain, f"{domain}.png") for domain in _DOMAINS}
+        paths = {
+            domain: spelling.find(folders[domain] / f"{stem}_domain_{ending}")
+            for domain, ending in endings.items()
+        }
+        view = {domain: path for domain, path in paths.items() if path}
+        if len(view) == len(_DOMAINS):
+            found.append(view)
+    return found
 
 
 @inside("taskonomy")
 def _found(folder: Path) -> list[tuple[str, View]]:
-    """Each image with its split. Raises DataError for a set without its list of buildings, or
-    without an image of a split.
+    """Each image to read with its split. Raises DataError for a set without its list of buildings,
+    or without an image of a split.
     """
-    found = views(folder)
-    lacking = [split for split, of_split in found.items() if not of_split]
-    if lacking or not found:
-        lacks = f"images of the split {lacking[0]!r}" if lacking else "train_val_test_tiny.csv"
-        raise in_part(f"{folder} lacks {lacks}")
-    return [(split, view) for split, of_split in found.items() for view in of_split]
+    buildings = _buildings(folder)
+    if not buildings:
+        raise in_part(f"{folder} lacks train_val_test_tiny.csv")
+    found = {split: _views(folder, names, MOST[split]) for split, names in buildings.items()}
+    for split, views in found.items():
+        if not views:
+            raise in_part(f"{folder} lacks images of the split {split!r}")
+    return [(split, view) for split, views in found.items() for view in views]
 
 
 def _files(home: Path) -> list[Path]:
