@@ -177,7 +177,7 @@ def all_of(wanted: Iterable[Sequence[Path]]) -> list[Path]:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Inside, every error is a DataError that says in one line that the file is not `what`, and why.
+    """Inside, every error is a DataError that says in a line that the file is not `what`, and why.
     Decoders have many kinds of errors for damage, and some that no library names.
     """
     try:
