@@ -187,6 +187,29 @@ def test_a_mean_that_leaves_out_values_says_of_how_many_it_is(drawn, tmp_path, c
     assert notes == ["112 of 610"] * len(columns)
 
 
+def test_values_without_bounds_that_are_far_apart_are_points_on_a_logarithmic_axis(drawn, tmp_path):
+    columns = ("test=x", "test=y")
+    lines = [
+        line(row, c, value, metric="fid")
+        for c in columns
+        for row, value in (("a", "2.0"), ("b", "900.0"))
+    ]
+    plots.table_plot(layout(columns), table_of(lines), tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    assert (axis.get_yscale(), len(axis.patches)) == ("log", 0)
+
+
+def test_a_line_has_its_printed_values_and_its_level_at_infinity(drawn, tmp_path):
+    columns = ("size=1", "size=10", "size=100", "size=inf")
+    lines = [line("a", c, "0.5", "0.6", std="0.1") for c in columns]
+    plots.table_plot(layout(columns, "size"), table_of(lines), tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    assert axis.get_xscale() == "log"
+    assert set(labels(drawn[0])) == {"Row A", "size = inf", "published"}
+    printed = [one for one in axis.lines if one.get_marker() == "D" and len(one.get_xdata())]
+    assert [list(one.get_xdata()) for one in printed] == [[1, 10, 100, 100]]
+
+
 def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
     two = {"c": "c", "d": "d"}
     sites = [Panel({"train": a, "test": b}, two) for a, b in ("xx", "xy", "yx")]
