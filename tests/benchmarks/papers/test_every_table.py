@@ -15,6 +15,7 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.tables import registry
 from benchmarks.tables.derived import as_printed
 from benchmarks.tables.expansion import expand
+from benchmarks.tables.request import read_only
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 from results import published
@@ -95,3 +96,47 @@ def test_every_claim_is_decided_as_in_print_by_the_printed_numbers(paper, table,
             line = judged[claim.id]
             decided = (line["held"], line["failed"], line["undecided"])
             assert decided == (held, str(int(whole) - int(held)), "0"), claim.id
+
+
+# -- runs that tables share --
+
+TENTH = ("dataset=cifar10", "fraction=0.10", "setting=homogeneous", "row=fedsa")
+SHARED = (
+    (
+        ("fedad/table1", "row=fedad", "train=chexpert"),
+        ("fedad/table2", "row=bound=yes dropout=0", "dataset=chexpert", "clients=3", "alpha=1"),
+        ("fedad/table4", "row=fedad"),
+    ),
+    (
+        ("fedad/table1", "row=centralized", "train=chexpert"),
+        *((f"fedad/table{n}", "row=centralized", "dataset=chexpert") for n in (2, 3, 4)),
+    ),
+    (("fedad/table1", "row=fedad", "train=nih-cxr14"), ("fedad/figure3", "row=fedad")),
+    (
+        ("fedad/table6", "row=ensemble=eq13 variant=5 public=t1w"),
+        ("fedad/table7", "row=fedad", "train=b,f,i", "modality=t1"),
+        ("fedad/figure4", "row=fedad", "modality=t1"),
+    ),
+    (
+        ("fedsa/table1", *TENTH),
+        ("fedsa/table2", *TENTH),
+        ("fedsa/figure4a", "dataset=cifar10"),
+        ("fedsa/figure4b", "dataset=cifar10", "k=3"),
+    ),
+)
+HEADINGS = {"data.train", "evaluation.test", "slices.test", "network.setting"}
+"""What columns call their cells: no fit knows it, but for the sites that train."""
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("shared", SHARED)
+def test_tables_share_their_runs(shared, profile):
+    """A fit is a stage of what a configuration says of the run, whatever measures it."""
+    cells = [
+        cell
+        for name, *only in shared
+        for cell in expand(*registry.find_table(name), Selection(profile, only=read_only(only)))
+    ]
+    assert len(cells) >= len(shared)
+    plain = [[pair for pair in cell.config if pair[0] not in HEADINGS] for cell in cells]
+    assert plain == [plain[0]] * len(cells)

@@ -33,45 +33,6 @@ def test_findings_are_those_of_table_1():
         assert len(own) == count
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_one_run_is_shared_between_the_tables(profile):
-    """A fit is a stage of what a configuration says of the run, whatever measures it: only headings
-    differ.
-    """
-    shown = {"data.train", "evaluation.test"}
-
-    def own(**where):
-        cell, *_ = cells(profile=profile, **where)
-        return {name: value for name, value in cell.config if name not in shown}
-
-    fedad = own(table="table1", only={"row": "fedad", "train": "chexpert"})
-    assert own(table="table4", only={"row": "fedad"}) == fedad
-    assert (
-        own(
-            table="table2",
-            only={
-                "row": "bound=yes dropout=0",
-                "dataset": "chexpert",
-                "clients": "3",
-                "alpha": "1",
-            },
-        )
-        == fedad
-    )
-    all_films = own(table="table3", only={"row": "fedad", "public-size": "26684"})
-    if profile == "paper":  # all of RSNA's films, by their number or by no limit
-        assert (all_films.pop("partition.public_limit"), fedad.pop("partition.public_limit")) == (
-            26_684,
-            0,
-        )
-    assert all_films == fedad
-    centralized = own(table="table1", only={"row": "centralized", "train": "chexpert"})
-    for table in ("table2", "table3", "table4"):
-        assert own(table=table, only={"row": "centralized", "dataset": "chexpert"}) == centralized
-    figure = own(table="figure3", only={"row": "fedad"})
-    assert figure == own(table="table1", only={"row": "fedad", "train": "nih-cxr14"})
-
-
 @pytest.mark.parametrize("profile", PROFILES[:-1])
 def test_sizes_of_the_public_set_are_scaled_alike(profile):
     sizes = {

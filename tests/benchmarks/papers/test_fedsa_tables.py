@@ -17,24 +17,6 @@ def cells(table, **changes):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_tables_1_and_2_share_fedsas_runs_and_the_figures_share_its_tenth(profile):
-    """A fit is a stage of what a configuration says of the run, whatever measures it."""
-    first, second = (
-        {c.column: c.config for c in cells(table, profile=profile, only={"row": "fedsa"})}
-        for table in ("table1", "table2")
-    )
-    assert first == second
-    tenth = {"row": "fedsa", "dataset": "cifar10", "fraction": "0.10", "setting": "homogeneous"}
-    (printed,) = cells("table1", profile=profile, only=tenth)
-    (figure,) = cells("figure4a", profile=profile, only={"dataset": "cifar10"})
-    (three,) = cells("figure4b", profile=profile, only={"dataset": "cifar10", "k": "3"})
-    shown = {"network.setting"}  # a heading of Table 1, which no method knows
-    assert [{k: v for k, v in c.config if k not in shown} for c in (figure, three)] == [
-        {k: v for k, v in printed.config if k not in shown}
-    ] * 2
-
-
-@pytest.mark.parametrize("profile", PROFILES)
 def test_the_weak_target_of_table_3_learns_as_fedsas_does(profile):
     (selecting,) = cells("figure4a", profile=profile, only={"dataset": "cifar10"})
     weak = {

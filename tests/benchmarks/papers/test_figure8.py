@@ -128,7 +128,6 @@ def test_its_fits_are_those_of_table_1(profile, protocol):
 def test_plan_has_the_runs_of_one_panel_and_the_time_on_a_link(command):
     done = command("benchmarks", "plan", "fediod/figure8", "--profile", "smoke", "--link", "1")
     assert done.returncode == 0, done.stderr
-    assert re.search(
-        r"fedavg\s*│ 1,917,600 │ 1,917,600 │ 15\.3 s\s*│ 15\.3 s", done.stdout
-    )  # 8 bits in a byte
+    # 8 bits in a byte
+    assert re.search(r"fedavg\W+1,917,600\W+1,917,600\W+15\.3 s\W+15\.3 s", done.stdout)
     assert "panel=brats2018 is not measured" in done.stdout

@@ -62,18 +62,6 @@ def test_every_row_has_four_trials_that_differ(table):
         assert len(different) == len(tried) == 4, (row, epsilon)
 
 
-def test_what_is_derived_from_fedad_has_its_rate(tmp_path):
-    plugin = tmp_path / "heir.py"
-    plugin.write_text(
-        "from dataclasses import dataclass\nfrom methods.fedad import FedAD\n\n\n"
-        "@dataclass(frozen=True)\nclass Heir(FedAD):\n    title = 'Heir'\n"
-    )
-    selection = Selection("cpu", only={"row": "heir,fedad"}, add=("heir",), plugins=(str(plugin),))
-    cells = expand(*registry.find_table("league/mnist"), selection, skip_unusable=True)
-    assert {cell.row for cell in cells} == {"heir", "fedad"}
-    assert {dict(cell.config)["server.lr"] for cell in cells} == {3e-3}
-
-
 def test_trials_are_computed_only_where_they_are_named():
     assert not [name for name in table_names(["league"]) if name.endswith("-trials")]
     assert table_names(["league/mnist-trials"]) == ["league/mnist-trials"]

@@ -72,18 +72,3 @@ def test_the_floor_does_not_learn_enough_to_move(profile):
     config = config_of("fedad/table7", profile, add=("zero-filled",), row="zero-filled")
     assert config[f"network.{config['network.client']}"] == "unchanged"
     assert config["local.lr"] == 1e-12
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_fits_are_shared_between_test_sets_and_tables(profile):
-    shown = {"slices.test"}
-
-    def own(name, **only):
-        found = configs(name, profile, **only)
-        return [{n: v for n, v in config.items() if n not in shown} for config in found]
-
-    first, *more = own("fedad/table7", row="fedad", train="b,f,i", modality="t1")
-    assert len(more) == 2
-    assert more == [first] * 2
-    assert own("fedad/figure4", row="fedad", modality="t1") == [first] * 3
-    assert own("fedad/table6", row="ensemble=eq13 variant=5 public=t1w") == [first]

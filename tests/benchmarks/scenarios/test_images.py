@@ -190,17 +190,6 @@ def test_validation_samples_are_neither_public_nor_a_clients_where_one_data_set_
     assert not held & set(np.concatenate(division.clients))
 
 
-def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside():
-    federation = build(fediod_config(row="feddf"), other="cifar100")
-    assert (
-        sum(client.size for client in federation.clients) == 540
-    )  # smoke: 600, of which FedDF's server takes a tenth
-    assert set(federation.evaluation.validate(federation.networks.initial())) == {"accuracy"}
-    without = build(fediod_config(), other="cifar100")
-    with pytest.raises(ValueError, match="validation_share"):
-        without.evaluation.validate(without.networks.initial())
-
-
 # -- plans and augmentation --
 
 

@@ -16,10 +16,8 @@ from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
 from models.entry import ModelError
 from tests.benchmarks.scenarios.image_federations import (
-    build,
     divide,
     federation_of,
-    fediod_config,
     fedsa_config,
 )
 
@@ -96,17 +94,6 @@ def test_no_sample_can_be_held_out_where_the_target_has_labels_of_all():
         divide_fedsa(**{"partition.validation_share": 0.1, "partition.probe_share": 1.0})
 
 
-def test_the_target_data_may_come_from_another_split():
-    labels = {"train": np.zeros(5, int), "valid": TARGET["train"], "test": TARGET["test"]}
-    config = {**fedsa_config(fraction="0.10"), "partition.clients": 4, "partition.public_limit": 0}
-    division = divide(
-        {**config, "partition.target_split": "valid"}, labels, Seeds(), None, PRIVATE, 20
-    )
-    assert division.public_split == "valid"
-    assert np.bincount(labels["valid"][division.probe]).tolist() == [5] * 10
-    assert len(division.public) == 450
-
-
 def test_private_data_of_another_set_are_not_divided_in_another_way():
     with pytest.raises(
         PartitionError, match="not divided by 'niid1'; use class-groups or everyone"
@@ -181,21 +168,6 @@ def test_a_planned_federation_knows_the_sizes_of_both_sets():
         sum(client.size for client in planned.clients)
         == catalogue.source("imagenet32").sizes["train"]
     )
-
-
-def test_the_probe_set_comes_from_the_training_images_though_the_public_set_does_not():
-    config = {
-        **fediod_config(),
-        "partition.probe_share": 0.1,
-        "partition.public_split": "test",
-        "partition.public_limit": 0,
-    }
-    probe = build(config, other="cifar100").probe()
-    official = {
-        resize(torch.from_numpy(i[None]), probe.images.shape[-1]).numpy().tobytes()
-        for i in catalogue.load("shapes")["train"].images
-    }
-    assert {image.numpy().tobytes() for image in probe.images} <= official
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])

@@ -53,13 +53,6 @@ def test_a_missing_plugin_is_named():
         registry.methods(["nowhere.py"])
 
 
-def test_a_plugin_without_a_method_is_refused(tmp_path):
-    path = tmp_path / "empty.py"
-    path.write_text("x = 1\n")
-    with pytest.raises(SpecError, match="exactly one subclass of Method, it defines 0"):
-        registry.find_method("empty", [str(path)]).load()
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -90,13 +83,6 @@ def test_a_plugin_that_no_table_can_show_is_refused_in_one_line(tmp_path, body, 
     with pytest.raises(SpecError, match=message) as told:
         registry.find_method("own", [str(path)]).load()
     assert "\n" not in str(told.value)
-
-
-def test_a_plugin_that_does_not_import_says_why(tmp_path):
-    path = tmp_path / "broken.py"
-    path.write_text("import nowhere_to_be_found\n")
-    with pytest.raises(SpecError, match=r"cannot be imported.*nowhere_to_be_found"):
-        registry.find_method("broken", [str(path)]).load()
 
 
 def test_two_plugins_of_one_name_in_two_folders_are_two(tmp_path):
@@ -192,29 +178,6 @@ def import_path(monkeypatch):
     sys.modules.pop("beside", None)
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("torch.set_default_dtype(torch.float64)", "default dtype"),
-        ("torch.use_deterministic_algorithms(True)", "deterministic algorithms"),
-    ],
-)
-def test_a_plug_in_that_changes_flags_when_it_is_imported_is_refused(tmp_path, line, told):
-    path = tmp_path / "own.py"
-    path.write_text(f"import torch\n{line}\n" + PART.format(name="Own", number=0))
-    before = flags()
-    with pytest.raises(SpecError, match=f"when it is imported: {told}; do that inside `fit`"):
-        registry.find_method("own", [str(path)]).load()
-    assert flags() == before
-
-
-def test_a_plug_in_that_is_no_python_says_so(tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text("def f(:\n")
-    with pytest.raises(SpecError, match=r"own\.py cannot be imported: SyntaxError"):
-        registry.find_method("own", [str(path)]).load()
-
-
 def test_a_folder_that_is_no_package_is_no_method(tmp_path):
     with pytest.raises(SpecError, match="no such file or package"):
         registry.methods([str(tmp_path)])
@@ -225,6 +188,31 @@ def test_methods_of_the_repository_are_files_and_packages():
     assert known["fediod"].module == "methods.fediod"
     assert known["dlad"].module == "methods.dlad"
     assert "--init--" not in known
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("x = 1\n", "exactly one subclass of Method, it defines 0"),
+        ("import nowhere_to_be_found\n", "cannot be imported.*nowhere_to_be_found"),
+        ("def f(:\n", r"own\.py cannot be imported: SyntaxError"),
+        (
+            "import torch\ntorch.set_default_dtype(torch.float64)\n",
+            "when it is imported: default dtype; do that inside `fit`",
+        ),
+        (
+            "import torch\ntorch.use_deterministic_algorithms(True)\n",
+            "when it is imported: deterministic algorithms; do that inside `fit`",
+        ),
+    ],
+)
+def test_a_plug_in_that_cannot_be_a_method_is_refused_and_leaves_no_flag(tmp_path, source, told):
+    path = tmp_path / "own.py"
+    path.write_text(source)
+    before = flags()
+    with pytest.raises(SpecError, match=told):
+        registry.find_method("own", [str(path)]).load()
+    assert flags() == before
 
 
 # -- scenarios --
