@@ -18,11 +18,6 @@ from benchmarks.tables.selection import (
 from benchmarks.tables.spec import AS_CLASS, SpecError
 
 
-@pytest.fixture
-def table1():
-    return registry.find_table("fediod/table1")
-
-
 def test_methods_are_added_and_dropped_by_sign():
     assert parse_methods("+mine, -global-avg") == (("mine",), ("global-avg",))
     with pytest.raises(SpecError, match=r"\+mine or -mine"):
