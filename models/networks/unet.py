@@ -131,29 +131,18 @@ def enlarged_normalised(before: int, after: int) -> nn.Module:
     return normalised(nn.ConvTranspose2d(before, after, 2, stride=2, bias=False), after)
 
 
-def unet_bn(in_channels: int, outputs: int, width: int) -> UNet:
+def unet_bn(width: int) -> NetworkEntry:
     """AsynDGAN's, with max-pooling and dropout of half of the last level; 64 wide in print."""
-    layers = (activated_first, enlarged, nn.MaxPool2d(2))
-    return UNet(in_channels, outputs, width, *layers, dropout=0.5)
+    layers = (width, activated_first, enlarged, nn.MaxPool2d(2), 0.5)
+    return NetworkEntry(lambda c, k, s: UNet(c, k, *layers), "maps", smallest=16, multiple=16)
 
 
-def unet_in(in_channels: int, outputs: int, width: int, bottom: nn.Module | None = None) -> UNet:
+def unet_in(width: int, bottom: type[nn.Module] = nn.Identity) -> NetworkEntry:
     """fastMRI's, with average pooling, for images of images; its own width is 32."""
-    layers = (instance_normalised, enlarged_normalised, nn.AvgPool2d(2))
-    return RescaledUNet(in_channels, outputs, width, *layers, bottom=bottom)
-
-
-def _in(width: int, bottom: Callable[[], nn.Module] | None = None) -> NetworkEntry:
+    layers = (width, instance_normalised, enlarged_normalised, nn.AvgPool2d(2), 0.0)
     return NetworkEntry(
-        lambda c, k, s: unet_in(c, k, width, bottom() if bottom else None),
-        "maps",
-        smallest=32,
-        multiple=16,
+        lambda c, k, s: RescaledUNet(c, k, *layers, bottom()), "maps", smallest=32, multiple=16
     )
-
-
-def _bn(width: int) -> NetworkEntry:
-    return NetworkEntry(lambda c, k, s: unet_bn(c, k, width), "maps", smallest=16, multiple=16)
 
 
 def monai_unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: int) -> NetworkEntry:
@@ -186,12 +175,12 @@ def segresnet(dims: Literal[2, 3], filters: int, dropout: float | None = None) -
 
 
 NETWORKS = {
-    "unet-64-bn": _bn(64),
-    "unet-16-bn": _bn(16),
-    "unet-32-in": _in(32),
-    "unet-32-in-nonlocal": _in(32, NonLocal),
-    "unet-8-in": _in(8),
-    "unet-8-in-nonlocal": _in(8, NonLocal),
+    "unet-64-bn": unet_bn(64),
+    "unet-16-bn": unet_bn(16),
+    "unet-32-in": unet_in(32),
+    "unet-32-in-nonlocal": unet_in(32, NonLocal),
+    "unet-8-in": unet_in(8),
+    "unet-8-in-nonlocal": unet_in(8, NonLocal),
     "unet": monai_unet(2, (16, 32, 64, 128, 256), residual_units=2),
     "unet-3d": monai_unet(3, (16, 32, 64, 128, 256), residual_units=2),
     "unet-narrow": monai_unet(2, (8, 16, 32), residual_units=0),

@@ -7,6 +7,8 @@ from torch import nn
 from models.catalogue import build
 from models.networks.unet import LARGEST, NonLocal, UNet, unet_bn, unet_in
 
+SIDES = (32, 32)
+
 
 def by_hand(inputs, outputs, width, bias, norm):
     """Parameters: `bias` by convolution and output channel, `norm` by normalised channel."""
@@ -107,7 +109,7 @@ def test_every_level_is_joined_by_its_own_map():
 
 def test_half_of_the_last_level_is_left_out_in_training_alone():
     torch.manual_seed(0)
-    model = unet_bn(1, 1, 16)
+    model = unet_bn(16).build(1, 1, SIDES)
     shares = []
     model.dropout.register_forward_hook(
         lambda module, inputs, output: shares.append(
@@ -130,7 +132,7 @@ def test_attention_is_the_softmax_of_similarities_and_its_columns_add_up_to_one(
 
 
 def test_a_non_local_block_adds_no_parameter():
-    plain, wide = (unet_in(1, 1, 8, bottom) for bottom in (None, NonLocal()))
+    plain, wide = (unet_in(8, bottom).build(1, 1, SIDES) for bottom in (nn.Identity, NonLocal))
     assert plain.state_dict().keys() == wide.state_dict().keys()
     wide.load_state_dict(plain.state_dict())
     images = torch.rand(1, 1, 32, 32)
@@ -138,7 +140,7 @@ def test_a_non_local_block_adds_no_parameter():
 
 
 def test_a_network_sees_mean_0_and_deviation_1_cut_off_and_its_output_is_scaled_back():
-    model, seen = unet_in(1, 1, 2).eval(), []
+    model, seen = unet_in(2).build(1, 1, SIDES).eval(), []
     model.down[0].register_forward_pre_hook(lambda level, inputs: seen.append(inputs[0]))
     nn.init.zeros_(model.head.weight)
     nn.init.constant_(model.head.bias, 2.0)
