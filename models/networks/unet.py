@@ -133,15 +133,20 @@ def enlarged_normalised(before: int, after: int) -> nn.Module:
 
 def unet_bn(width: int) -> NetworkEntry:
     """AsynDGAN's, with max-pooling and dropout of half of the last level; 64 wide in print."""
-    layers = (width, activated_first, enlarged, nn.MaxPool2d(2), 0.5)
-    return NetworkEntry(lambda c, k, s: UNet(c, k, *layers), "maps", smallest=16, multiple=16)
+    layers = (width, activated_first, enlarged)
+    return NetworkEntry(
+        lambda c, k, s: UNet(c, k, *layers, nn.MaxPool2d(2), 0.5), "maps", smallest=16, multiple=16
+    )
 
 
 def unet_in(width: int, bottom: type[nn.Module] = nn.Identity) -> NetworkEntry:
     """fastMRI's, with average pooling, for images of images; its own width is 32."""
-    layers = (width, instance_normalised, enlarged_normalised, nn.AvgPool2d(2), 0.0)
+    layers = (width, instance_normalised, enlarged_normalised)
     return NetworkEntry(
-        lambda c, k, s: RescaledUNet(c, k, *layers, bottom()), "maps", smallest=32, multiple=16
+        lambda c, k, s: RescaledUNet(c, k, *layers, nn.AvgPool2d(2), 0.0, bottom()),
+        "maps",
+        smallest=32,
+        multiple=16,
     )
 
 
