@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation.rand import RandAugment
+from federation.augmentation import RandAugment
 from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method

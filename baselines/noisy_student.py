@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation.rand import RandAugment
+from federation.augmentation import RandAugment
 from federation.costs import selected
 from federation.data import Checkpoint, LabelledSet, state_of
 from federation.federation import Federation

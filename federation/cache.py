@@ -162,17 +162,22 @@ def _body(base: Path) -> Path:
     return base.with_suffix(".safetensors")
 
 
+def is_new(path: Path, newer_than: float) -> bool:
+    """Whether a file is as new as that, if anything is given. One of the future is not: the clock
+    was set back.
+    """
+    return not newer_than or newer_than <= path.stat().st_mtime <= time.time() + SKEW
+
+
 def read_stage(
     base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0
 ) -> tuple[Stage | None, str]:
     """The stage stored at `base`, or None with what is wrong with it (empty if there simply is
     none).
-
-    If `newer_than` is given, one of the future is older too: the clock was set back.
     """
     header, body = base.with_suffix(".json"), _body(base)
     try:
-        if newer_than and not newer_than <= header.stat().st_mtime <= time.time() + SKEW:
+        if not is_new(header, newer_than):
             return None, ""
         meta = read_sealed_json(header) or {}
         raw = body.read_bytes()

@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
 
 import safetensors.torch
 import torch
@@ -157,7 +158,8 @@ class Channel:
     ):
         self.round = 0
         """The round that messages are booked under; a method with rounds sets it."""
-        self._booked: dict[tuple[int, str, str, int], tuple[int, int]] = {}
+        self.booked: dict[tuple[int, str, str, int], tuple[int, int]] = {}
+        """Bytes and messages by round, direction, kind and client."""
         self.inspect = inspect
         self._deliver = deliver
 
@@ -202,21 +204,25 @@ class Channel:
     def book(self, transfer: Transfer, times: int = 1) -> None:
         """Enter a message in the ledger, `times` times, without carrying it."""
         key = (transfer.round, transfer.direction, transfer.kind, transfer.client)
-        size, messages = self._booked.get(key, (0, 0))
-        self._booked[key] = (size + times * transfer.bytes, messages + times * transfer.messages)
+        size, messages = self.booked.get(key, (0, 0))
+        self.booked[key] = (size + times * transfer.bytes, messages + times * transfer.messages)
 
-    def restore(self, ledger: Iterable[Transfer]) -> None:
+    def state_dict(self) -> list[tuple[Any, ...]]:
+        """The ledger as plain values."""
+        return [astuple(transfer) for transfer in self.ledger]
+
+    def load_state_dict(self, ledger: Iterable[Sequence[Any]]) -> None:
         """Put the ledger of an earlier run, whose outcome is used now, in place of this one."""
-        self._booked.clear()
-        for transfer in ledger:
-            self.book(transfer)
+        self.booked.clear()
+        for entry in ledger:
+            self.book(Transfer(*entry))
 
     @property
     def ledger(self) -> list[Transfer]:
         """Everything that crossed, by round, direction, kind and client, in the order of first
         messages.
         """
-        return [Transfer(*key, size, messages) for key, (size, messages) in self._booked.items()]
+        return [Transfer(*key, size, messages) for key, (size, messages) in self.booked.items()]
 
     def total(self, direction: str) -> int:
         """Bytes in one direction over all clients and rounds."""

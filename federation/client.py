@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._pytree import tree_leaves
 
 from datasets.access import AccessError, is_fitting
 from federation import watching
@@ -105,22 +107,12 @@ class Shard:
         return any(
             part is self
             or (isinstance(part, torch.Tensor) and part.untyped_storage()._cdata in seen)
-            for part in _listed(value)
+            for part in tree_leaves(value)
         )
 
     def forget(self) -> None:
         """Take no note any longer of what was seen."""
         self._seen.clear()
-
-
-def _listed(value: object) -> Iterator[object]:
-    """`value`, and all that it lists at any depth."""
-    yield value
-    if isinstance(value, Mapping):
-        value = tuple(value.values())
-    if isinstance(value, list | tuple | set):
-        for part in value:
-            yield from _listed(part)
 
 
 def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
@@ -133,6 +125,7 @@ def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 _here: int | None = None  # the client on which something runs
 
 
+@dataclass(eq=False)
 class Client:
     """One client of a federation.
 
@@ -141,36 +134,29 @@ class Client:
     functions handed to `run`.
     """
 
-    def __init__(
-        self,
-        index: int,
-        role: str,
-        network: str,
-        shard: Shard,
-        label_counts: tuple[int, ...],
-        digest: str,
-        task: Task | None = None,
-        normalise: Normalisation | None = None,
-    ):
-        self.index = index
-        """0, 1, ...; seed streams and stages are named by it."""
-        self.role = role
-        """The table's name for its kind of network, for example `resnet`."""
-        self.network = network
-        """The network it trains, for example `resnet8-narrow`."""
-        self.size = len(shard)
-        """Number of samples, n_k."""
-        self.label_counts = label_counts
-        """Samples per class, N_k^c; of findings, the samples that have each of the federation's."""
-        self.digest = digest
-        """Identifies the shard's content in stage keys."""
-        self.task = task
-        """What its own samples are labelled for, where that is another task than the federation's;
-        only the client knows."""
-        self.normalise = normalise
-        """How its own network sees images, where its samples are of another data set than the
-        federation's."""
+    index: int
+    """Its number, from 0; streams and stages are named by it."""
+    role: str
+    """The table's name for its kind of network, for example `resnet`."""
+    network: str
+    """The network it trains, for example `resnet8-narrow`."""
+    shard: InitVar[Shard]
+    label_counts: tuple[int, ...]
+    """Samples per class, N_k^c; of findings, the samples that have each of the federation's."""
+    digest: str
+    """Identifies the shard's content in stage keys."""
+    task: Task | None = None
+    """What its own samples are labelled for, where that is another task than the federation's;
+    only the client knows."""
+    normalise: Normalisation | None = None
+    """How its own network sees images, where its samples are of another data set than the
+    federation's."""
+    size: int = field(init=False)
+    """Number of samples, n_k."""
+
+    def __post_init__(self, shard: Shard) -> None:
         self.__shard = shard
+        self.size = len(shard)
 
     def close(self) -> None:
         """From now on its samples are seen by what trains privately alone."""
@@ -185,34 +171,8 @@ class Client:
         While a method fits it raises AccessError if samples themselves are returned, and inside
         what runs on another client.
         """
-        with self._open() as shard, on_client(), watching.on_client(self.index):
-            result = function(shard, *args, **kwargs)
-            self._check_kept(result)
-        return result
-
-    def _check_kept(self, result: object) -> None:
-        if is_fitting() and self.__shard.leaves_by(result):
-            raise AccessError(
-                f"samples leave client {self.index} as what its function returns; work on them"
-                " in the function"
-            )
-
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[Shard]:
-        """The shard, which its samples are seen of inside."""
-        global _here
-        before, shard = _here, self.__shard
-        if before not in (None, self.index) and is_fitting():
-            raise AccessError(f"what runs on client {before} cannot run on client {self.index}")
-        _here = self.index
-        shard.runs += 1
-        try:
-            yield shard
-        finally:
-            _here = before
-            shard.runs -= 1
-            if not shard.runs:
-                shard.forget()
+        with watching.on_client(self.index):
+            return Client.run_together([self], lambda shards: function(shards[0], *args, **kwargs))
 
     @staticmethod
     def run_together(clients: Sequence[Client], function: Callable[[Sequence[Shard]], R]) -> R:
@@ -220,16 +180,26 @@ class Client:
         what it returns is theirs, as of `run`.
         """
         global _here
-        with contextlib.ExitStack() as stack:
-            shards = []
-            for client in clients:
-                shards.append(stack.enter_context(client._open()))
-                _here = None
+        before, shards = _here, [client.__shard for client in clients]
+        others = [client.index for client in clients if client.index != before]
+        if before is not None and others and is_fitting():
+            raise AccessError(f"what runs on client {before} cannot run on client {others[0]}")
+        _here = clients[0].index if len(clients) == 1 else None
+        for shard in shards:
+            shard.runs += 1
+        try:
             with on_client():
                 result = function(shards)
             for client in clients:
-                client._check_kept(result)
+                if is_fitting() and client.__shard.leaves_by(result):
+                    raise AccessError(
+                        f"samples leave client {client.index} as what its function returns; work"
+                        " on them in the function"
+                    )
+        finally:
+            _here = before
+            for shard in shards:
+                shard.runs -= 1
+                if not shard.runs:
+                    shard.forget()
         return result
-
-    def __repr__(self) -> str:
-        return f"Client({self.index}, {self.role}, {self.size} samples)"

@@ -18,9 +18,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import _disable_current_modes
-
-from federation.flops import FlopCounter, ShapesOnly
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 BACKWARD = 2
 """A backward pass costs about twice a forward pass."""
@@ -104,6 +102,32 @@ class SampleCost:
     """Bytes of the network's parameters."""
 
 
+class FlopCounter(TorchDispatchMode):
+    """Sums the FLOPs of products and convolutions, as PyTorch's `FlopCounterMode`, and among them
+    those of clients: while `local` is true.
+    """
+
+    def __init__(self, local: Callable[[], bool] = lambda: False) -> None:
+        # Takes a tenth of a second, which runs need not spend.
+        from torch.utils.flop_counter import flop_registry
+
+        super().__init__()
+        self.flops = self.client_flops = 0
+        self._formulas = flop_registry
+        self._local = local
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        formula = self._formulas.get(func._overloadpacket)
+        if formula is not None:
+            flops = formula(*args, **(kwargs or {}), out_val=result)
+            self.flops += flops
+            self.client_flops += flops if self._local() else 0
+        return result
+
+
 class Meter:
     """Work that a run would do."""
 
@@ -114,7 +138,8 @@ class Meter:
         """What the cost of a step depends on, beside what it does: equal for fits of one method
         with the same settings, networks, tasks and clients."""
         self.steps: dict[tuple[str, str], Any] = {}
-        """What the steps cost that have been followed, by kind and name (see `Rounds.steps`)."""
+        """Work, peak bytes and messages of a step that has been followed, by kind and name (see
+        `Federation.steps`)."""
         self.times = 1
         """How often what is booked now would be done: a loop of like steps is followed once (see
         `Federation.steps`)."""
@@ -159,11 +184,7 @@ class Meter:
             was_training = model.training
             model.eval()
             # An enclosing counter (see `repeated`) must not count this one measurement.
-            with (
-                _disable_current_modes(),
-                FlopCounter() as counter,
-                torch.no_grad(),
-            ):
+            with _disable_current_modes(), FlopCounter() as counter, torch.no_grad():
                 outputs = model(torch.empty(1, *shape, device="meta"))
             model.train(was_training)
             for hook in hooks:
@@ -229,9 +250,8 @@ class Meter:
         if counter is None or load is None:
             yield
             return
-        before = counter.flops
+        before, passes = counter.flops, 1
         yield
-        passes = 1
         if torch.is_grad_enabled():  # a network that learns nothing passes gradients on at most
             passes += BACKWARD if learns(model) else int(inputs.requires_grad)
         self._shared[load] += (counter.flops - before) * passes
@@ -378,7 +398,7 @@ def metering(meter: Meter) -> Iterator[Meter]:
     """Book all training and prediction inside on `meter`."""
     token = _active.set(meter)
     try:
-        with ShapesOnly(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             # The optimiser of a step that is not followed again has taken none.
             warnings.filterwarnings("ignore", message="Detected call of `lr_scheduler.step")
             yield meter

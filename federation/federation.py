@@ -5,27 +5,30 @@ What methods are written with: facts, the verbs that most of them share, and fiv
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from federation.client import Client
+from federation.channel import Transfer
+from federation.client import Client, Shard
+from federation.costs import Meter, active_meter, learns
 from federation.data import Checkpoint, History, LabelledSet, TrainingSet
 from federation.execution import DEFAULT
 from federation.inside.evaluation import Evaluation
 from federation.inside.networks import Networks
-from federation.inside.privacy import Privacy
-from federation.inside.protection import Protection
-from federation.inside.rounds import Rounds
-from federation.inside.setup import HeldOut, Setup
+from federation.inside.privacy import Privacy, Protection
+from federation.inside.setup import HeldOut, Setup, Streams
 from federation.inside.stages import Stages
-from federation.inside.streams import Streams
-from federation.inside.trainer import Trainer
-from federation.training.plan import Loss, Training, TrainingPlan
-from privacy.plan import DP_SGD
+from federation.inside.trainer import Trainer, labelled
+from federation.samples import active_count, see
+from federation.training.loops import forward_pass, predict
+from federation.training.plan import Loss, Penalty, Training, TrainingPlan
+from federation.watching import begin_round, is_watched, show
+from privacy.plan import DP_SGD, RELEASED
 
 
 class Federation:
@@ -66,7 +69,6 @@ class Federation:
         self.networks = Networks(setup, self.evaluation)
         self._trainer = Trainer(setup, self.streams, self.privacy, self.evaluation)
         self.stages = Stages(setup, self.networks, self._trainer, self.privacy, self.evaluation)
-        self._loops = Rounds(setup, self.evaluation, self.privacy, self.stages)
 
     def probe(self) -> LabelledSet:
         """The server's own labelled samples of the target task, which it may train on (FedSA,
@@ -113,7 +115,16 @@ class Federation:
         """Outputs (n, outputs) of a checkpoint on the public images, without augmentation; computed
         once.
         """
-        return self.stages.public_outputs(checkpoint, self.public)
+        public = self.public
+        return self.stages.answers(
+            "public-outputs",
+            checkpoint,
+            public.images,
+            public.digest,
+            lambda model, images: predict(
+                model, images, normalise=self.normalise, window=public.window
+            ),
+        )
 
     def train(
         self,
@@ -139,24 +150,47 @@ class Federation:
         group: Sequence[tuple[Client, nn.Module]],
         plan: TrainingPlan,
         *names: object,
+        penalties: Sequence[Penalty | None] = (),
+        samples: Sequence[Callable[[Shard], TrainingSet]] = (),
         **options: Any,
     ) -> None:
         """Training of each client's model in place on its shard. `names` tell one call's streams
         from another's. Several are trained side by side where they can be.
 
-        Of `options` `penalties` and `samples` have an entry for each client: a term of its loss,
-        and what makes of its shard what is trained on. Others are fields of `Training`; the loss is
-        the task's if not given. By DP-SGD if the run asks for it: booked before it begins, and
-        shorter where a client's budget ends.
+        `penalties` and `samples` have an entry for each client: a term of its loss, and what makes
+        of its shard what is trained on. `options` are fields of `Training`; the loss is the task's
+        if not given. By DP-SGD if the run asks for it: booked before it begins, and shorter where a
+        client's budget ends.
         """
-        self._trainer.train_on_clients(group, plan, *names, **options)
+        penalties = penalties or [None] * len(group)
+        samples = samples or [labelled] * len(group)
+        trainings = [
+            self._trainer.supervised(
+                client, model, plan, *names, samples=own, penalty=penalty, **options
+            )
+            for (client, model), penalty, own in zip(group, penalties, samples, strict=True)
+        ]
+        if self._trainer.can_be_together(trainings):
+            self._trainer.together(trainings)
+            return
+        for local in trainings:
+            private = self.privacy.steps(local.client, plan)
+            self.privacy.book(local.client, private)
+            self._trainer.alone(local, private)
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         """A forward pass of a training loop of a method's own, as `execution` says; outputs in
         float32. Inputs (n, ...) of a network that learns count as n samples seen; of a part of one,
         which is no module, whoever calls it counts them (`federation.samples.see`).
         """
-        return self._trainer.forward(model, inputs)
+        execution = self.networks.execution
+        if execution.compile == "reduce-overhead":  # CUDA graphs, which keep one pass at a time
+            execution = dataclasses.replace(execution, compile="default")
+        if torch.is_grad_enabled() and isinstance(model, nn.Module) and learns(model):
+            see(len(inputs))
+        meter = active_meter()
+        with contextlib.nullcontext() if meter is None else meter.passing(model, inputs):
+            return forward_pass(execution, self.networks.device)(model, inputs)
 
     def rounds(self, count: int, *, alike: bool = False, **parts: Any) -> Iterator[int]:
         """Rounds 1 to `count`, booked as such by the channel; an interrupted fit goes on after its
@@ -166,14 +200,68 @@ class Federation:
         load_state_dict). Randomness must come from streams named by the round. With `alike` every
         round costs the same, so that `plan` follows one and counts it `count` times.
         """
-        return self._loops.rounds(count, alike=alike, **parts)
+        meter = active_meter()
+        if meter is not None and alike:
+            with meter.repeated(count, counted=False):
+                self.channel.round = 1
+                self.evaluation.begin_round(1, count, for_all=True)
+                yield 1
+            self.evaluation.end_rounds()
+            return
+        parts |= {"ledger": self.channel, "history": self.evaluation}
+        if self.privacy.protection is not None:
+            parts["protection"] = self.privacy.protection
+        if (samples := active_count()) is not None:
+            parts["samples seen"] = samples
+        snapshots = self.stages.snapshots
+        done = snapshots.resume(parts) if snapshots is not None else 0
+        try:
+            for number in range(done + 1, count + 1):
+                self.channel.round = number
+                self.evaluation.begin_round(number, count)
+                self.progress(f"round {number}/{count}", (number - 1) / count)
+                begin_round(number)
+                yield number
+                show_spent(number, self)
+                if snapshots is not None:
+                    snapshots.offer(number, parts)
+        finally:
+            self.evaluation.end_rounds()
 
     def steps(self, count: int, *, name: str = "") -> Iterator[int]:
         """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts
         it `count` times. With a `name` they cost the same in all loops of that name, whatever the
-        number of samples.
+        number of samples, and in every fit of the method with the same settings, networks and
+        clients.
         """
-        return self._loops.steps(count, name=name)
+        meter = active_meter()
+        if meter is None:
+            yield from range(count)
+        elif count and name and (meter.kind, name) in meter.steps:
+            work, peak_bytes, messages = meter.steps[meter.kind, name]
+            meter.book(work, peak_bytes, count)
+            for message in messages:
+                now = dataclasses.replace(message, round=self.channel.round)
+                self.channel.book(now, count * meter.times)
+        elif count:
+            yield from self._followed(meter, count, name)
+
+    def _followed(self, meter: Meter, count: int, name: str) -> Iterator[int]:
+        """The step that a plan follows for all; what it costs is kept on the meter."""
+        times, work, booked = count * meter.times, meter.work, dict(self.channel.booked)
+        highest, meter.peak_bytes = meter.peak_bytes, 0
+        try:
+            with meter.repeated(count, counted=True):
+                yield 0
+            messages = []
+            for key, (size, number) in self.channel.booked.items():
+                size_before, number_before = booked.get(key, (0, 0))
+                if number > number_before:
+                    each = (size - size_before) // times, (number - number_before) // times
+                    messages.append(Transfer(*key, *each))
+            meter.steps[meter.kind, name] = (meter.work - work) // times, meter.peak_bytes, messages
+        finally:
+            meter.peak_bytes = max(highest, meter.peak_bytes)
 
     def distill(
         self, targets: torch.Tensor, loss: Loss | None = None, images: torch.Tensor | None = None
@@ -196,3 +284,14 @@ class Federation:
             label="global model",
         )
         return self.networks.checkpoint(model)
+
+
+def show_spent(number: int, federation: Federation) -> None:
+    """Show bytes and epsilon after round `number`, if somebody watches."""
+    if not is_watched():
+        return
+    for direction in ("up", "down"):
+        show(f"bytes/{direction}", number, federation.channel.total(direction))
+    privacy = federation.privacy
+    if privacy.protection is not None and privacy.mechanism != RELEASED:
+        show("epsilon", number, privacy.protection.accountant.epsilon())

@@ -7,14 +7,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from typing import Any
 
 import torch
 
 from datasets.access import while_fitting
 from federation.cache import Stage, StageCache, StageRequest
-from federation.channel import Transfer
 from federation.data import Checkpoint, History
 from federation.federation import Federation
 from federation.method import Fitted, Method
@@ -35,10 +34,10 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     def compute() -> Stage:
         federation.evaluation.begin_history()
         federation.channel.round = 0
-        federation.channel.restore([])
+        federation.channel.load_state_dict([])
         base = federation.stages.cache.path(request)
         if base is not None:
-            running = base.with_name(f"{base.name}-running")
+            running = base.with_name(f"{base.name}-running.pt")
             federation.stages.snapshots = Snapshots(running, federation.stages.cache.newer_than)
         with while_fitting():
             fitted = method.fit(federation)
@@ -57,7 +56,7 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     }
     request = StageRequest("fit", type(method).__name__, inputs, compute, type(method).__module__)
     stage = federation.stages.cache.get(request)
-    federation.channel.restore([Transfer(*entry) for entry in stage.info["ledger"]])
+    federation.channel.load_state_dict(stage.info["ledger"])
     if federation.privacy.protection is not None:
         federation.privacy.protection.load_state_dict(stage.info["protection"])
     return _checkpoints(stage, federation.stages.cache)
@@ -148,7 +147,7 @@ def _as_stage(checkpoints: Sequence[Checkpoint], federation: Federation) -> Stag
         }
         about.append({"stored": stored, "facts": facts})
     references = [entry["stored"] for entry in about if entry["stored"] is not None]
-    ledger = [astuple(transfer) for transfer in federation.channel.ledger]
+    ledger = federation.channel.state_dict()
     spent = (
         federation.privacy.protection.state_dict()
         if federation.privacy.protection is not None

@@ -26,13 +26,13 @@ class Point:
     value: float
 
 
+@dataclass
 class Watch:
     """Takes the points of one run."""
 
-    def __init__(self, on_point: Callable[[Point], None]):
-        self.on_point = on_point
-        self.round = 1
-        """The round that goes on."""
+    on_point: Callable[[Point], None]
+    round: int = 1
+    """The round that goes on."""
 
 
 _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)

@@ -21,12 +21,16 @@ from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Stream
-from federation.shared.attention import aligned, attention_bounds
-from federation.shared.averaging import class_count_weights
+from federation.shared.averaging import (
+    aligned,
+    attention_bounds,
+    class_count_weights,
+    quantised,
+    restored,
+)
 from federation.shared.learner import learner_of
-from federation.shared.quantised_values import quantised, restored
 from federation.shared.views import public_view
-from federation.tasks.multi_label import placed
+from federation.tasks.images import placed
 from federation.training.loops import predict
 from federation.training.plan import Loss
 from models.catalogue import feature_shape

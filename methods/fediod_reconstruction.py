@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 import torch
 
 from federation.federation import Federation
-from federation.tasks.reconstruction import Reconstruction
+from federation.tasks.values import Reconstruction
 from methods.fediod_segmentation import FedIODSegmentation, Server
 from results.numbers import Count
 

@@ -33,7 +33,7 @@ from federation.shared.conditional_gan import (
 )
 from federation.shared.learner import Learner, steps_per_epoch
 from federation.tasks.base import conditioned
-from federation.tasks.regions import Regions
+from federation.tasks.pixels import Regions
 from federation.watching import show
 from methods.fediod import parties
 from methods.fediod.losses import Objective, aggregate, ensemble_weights, size_weights, weighted_sum

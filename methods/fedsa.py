@@ -206,7 +206,6 @@ class FedSA(Method):
             self.saliency,
             self.transferability == "released",
             normalise=normalise,
-            code=__name__,
         )
 
     def maps_of(

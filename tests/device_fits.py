@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-import torch
-
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.small import small_config, small_data
@@ -30,13 +27,6 @@ AUGMENTED = {
     "augmentation.cutout": 2,
 }
 """Every augmentation, of two clients with one batch each; images of dense tasks have none."""
-
-NEEDS_CUDA_CODE = pytest.mark.skipif(
-    not torch.backends.cuda.is_built(),
-    reason=(
-        "without CUDA's code in torch no CUDA tensor can be indexed, not even one without content"
-    ),
-)
 
 
 def federation_on(

@@ -20,22 +20,20 @@ from benchmarks.running.execute import prepare_device
 from benchmarks.scenarios.small import DISJOINT, small_method
 from benchmarks.tables import registry
 from federation import snapshots
-from federation.augmentation.basic import Augmentation, augment
+from federation.augmentation import Augmentation, augment
 from federation.execution import DEFAULT, Execution
+from federation.federation import Federation
 from federation.fitting import fit
-from federation.graphs.replay import RECORDERS
-from federation.inside.rounds import Rounds
+from federation.graphs import RECORDERS
 from models.catalogue import build, networks
 from privacy.plan import RELEASED
-from tests.device_fits import NEEDS_CUDA_CODE, federation_on
-from tests.fakecuda import fake_cuda
-from tests.federation.graphs.replayed import PLANS, trained
+from tests.device_fits import federation_on
+from tests.fakedevice import DEVICE, KIND, fake_device
+from tests.federation.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 
 METHODS = sorted(registry.methods())
-
-pytestmark = NEEDS_CUDA_CODE
 
 
 class PowerCutError(Exception):
@@ -57,7 +55,7 @@ def brief(monkeypatch, hasty):
     def steps(loops, count, name=""):
         yield from sorted({0, count - 1})
 
-    monkeypatch.setattr(Rounds, "steps", steps)
+    monkeypatch.setattr(Federation, "steps", steps)
 
 
 def variants(name):
@@ -91,14 +89,14 @@ def follow(method, folder, *, cuts=True, **changes):
     """A fit on a CUDA device without content, by default cut off before its second round and taken
     up again: what is left of it.
     """
-    with fake_cuda() as watch:
+    with fake_device() as watch:
         if cuts:
             with contextlib.suppress(PowerCutError):
-                fit(federation_on("cuda:0", method, folder, cut, **changes), method)
-        federation = federation_on("cuda:0", method, folder, **changes)
+                fit(federation_on(DEVICE, method, folder, cut, **changes), method)
+        federation = federation_on(DEVICE, method, folder, **changes)
         checkpoints = fit(federation, method)
         for checkpoint in checkpoints:
-            assert {tensor.device.type for tensor in checkpoint.state.values()} == {"cuda"}
+            assert {tensor.device.type for tensor in checkpoint.state.values()} == {KIND}
             if checkpoint.network:
                 federation.evaluation.test(federation.networks.module(checkpoint))
     return federation, watch
@@ -147,10 +145,10 @@ def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
     ],
 )
 def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
-    with fake_cuda() as watch:
-        images = torch.ones(4, 3, 8, 8, device="cuda:0")
+    with fake_device() as watch:
+        images = torch.ones(4, 3, 8, 8, device=DEVICE)
         assert (
-            augment(images, how, torch.Generator("cuda:0"), mean=(0.5, 0.4, 0.3)).device
+            augment(images, how, torch.Generator(DEVICE), mean=(0.5, 0.4, 0.3)).device
             == images.device
         )
     assert not watch.syncs
@@ -160,12 +158,12 @@ def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
     "name", sorted({*networks()} - {"densenet121"})
 )  # the code of densenet-small, and slow
 def test_every_network_keeps_to_its_device(name):
-    with fake_cuda() as watch:
+    with fake_device() as watch:
         watch.seeded = True  # for dropout, as a run does
-        outputs = build(name, 3, 10, 32).to("cuda:0")(
-            torch.ones(2, 3, *[32] * networks()[name].dims, device="cuda:0")
+        outputs = build(name, 3, 10, 32).to(DEVICE)(
+            torch.ones(2, 3, *[32] * networks()[name].dims, device=DEVICE)
         )
-        assert outputs.device.type == "cuda"
+        assert outputs.device.type == KIND
         outputs.sum().backward()
 
 
@@ -181,8 +179,8 @@ def test_a_resumed_optimiser_does_not_wait_for_the_device(tmp_path, brief):
 
 def test_no_batch_of_training_waits_for_the_device():
     def syncs(batches):
-        with fake_cuda() as watch:
-            federation = federation_on("cuda:0", Standalone())
+        with fake_device() as watch:
+            federation = federation_on(DEVICE, Standalone())
             images = federation.public.images[:16].repeat(batches, 1, 1, 1)
             targets = torch.zeros(len(images), dtype=torch.int64, device=federation.networks.device)
             model = federation.networks.initial()
@@ -207,8 +205,7 @@ WITH_STEPS = (
 """Methods with loops of their own; FedIOD's reconstruction has that of its segmentation."""
 WAITS = (
     "federation/channel.py",
-    "federation/augmentation/basic.py",
-    "federation/augmentation/rand.py",
+    "federation/augmentation.py",
 )
 """What waits in a step and may: messages, once each, and strong views, for how many images undergo
 each operation."""
@@ -226,9 +223,9 @@ def test_no_step_of_a_methods_own_loop_waits_but_for_messages_and_strong_views(
             taken.extend(range(count))
             yield from range(count)
 
-        monkeypatch.setattr(Rounds, "steps", steps)
-        with fake_cuda() as watch:
-            fit(federation_on("cuda:0", method, tmp_path / str(count)), method)
+        monkeypatch.setattr(Federation, "steps", steps)
+        with fake_device() as watch:
+            fit(federation_on(DEVICE, method, tmp_path / str(count)), method)
         return watch.syncs
 
     further = waits(3) - waits(2)
@@ -255,10 +252,10 @@ class Taken:
 @pytest.mark.parametrize(("name", "together"), [*((name, False) for name in PLANS), ("adam", True)])
 def test_a_recorded_step_neither_waits_for_the_device_nor_copies_to_it(name, together, monkeypatch):
     execution = Execution(compile="graphs", stacked=3 if together else 1)
-    with fake_cuda() as watch:
+    with fake_device() as watch:
         recorder = Taken(watch)
-        monkeypatch.setitem(RECORDERS, "cuda", lambda device: recorder)
-        trained([30, 18, 16], execution, together=together, device="cuda:0", **PLANS[name])
+        monkeypatch.setitem(RECORDERS, KIND, lambda device: recorder)
+        trained([30, 18, 16], execution, together=together, device=DEVICE, **PLANS[name])
     assert recorder.waits
     assert not any(recorder.waits)
 

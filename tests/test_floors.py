@@ -53,7 +53,6 @@ ROOMS = {
         "augmentation",
         "data",
         "windows",
-        "resizing",
         "channel",
         "execution",
         "events",
@@ -62,7 +61,6 @@ ROOMS = {
         "watching",
         "surroundings",
         "costs",
-        "flops",
     ),
     "reports": ("pages", "comparing", "kinds", "drawing", "tables"),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from federation.graphs.tape import on_the_cpu
+from federation.graphs import on_the_cpu
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 

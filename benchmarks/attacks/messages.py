@@ -15,9 +15,9 @@ from benchmarks.attacks.reconstruction import Attacked, reconstructions
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.cache import StageCache
-from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.training.inputs import Normalisation, unit_range
+from federation.windows import resize
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
 from privacy.attacks.gradients import Attack

@@ -24,7 +24,7 @@ from federation.channel import Channel, Transfer, encode
 from federation.execution import Execution
 from federation.federation import Federation
 from federation.fitting import listed
-from federation.graphs.tape import on_the_cpu
+from federation.graphs import on_the_cpu
 from federation.method import Fitted, Method
 from federation.seeds import Seeds
 from federation.surroundings import put_back

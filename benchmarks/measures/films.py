@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from federation.data import Checkpoint, LabelledSet
     from federation.federation import Federation
-    from federation.tasks.multi_label import MultiLabel
+    from federation.tasks.images import MultiLabel
 
 
 FILMS_SHOWN = 4
@@ -59,8 +59,8 @@ def attention_of(
     """
     import torch
 
-    from federation.shared.attention import aligned, attention_bounds
-    from federation.tasks.multi_label import MultiLabel
+    from federation.shared.averaging import aligned, attention_bounds
+    from federation.tasks.images import MultiLabel
 
     task = federation.task
     if not isinstance(task, MultiLabel):
@@ -204,7 +204,7 @@ def aucs_by_finding(
     over all is only of models that know all of them. AUCs are multiplied by `scale`. Raises
     ValueError for a task without findings, or if no finding has an AUC.
     """
-    from federation.tasks.multi_label import MultiLabel
+    from federation.tasks.images import MultiLabel
     from federation.training.loops import predict
     from metrics.classification import auc_by_class
 
@@ -299,7 +299,7 @@ def pointing_of(
     Raises ValueError for films of which it is not known where their findings are, and if they have
     none that a network knows.
     """
-    from federation.shared.attention import aligned
+    from federation.shared.averaging import aligned
     from metrics.pointing import pointing_hits
 
     if test.places is None:

@@ -60,7 +60,7 @@ def in_words(run: FittedCell, how: str) -> str:
     """How numbers came about that are `how` of each model: over how many models, and on which test
     films where there are findings.
     """
-    from federation.tasks.multi_label import MultiLabel
+    from federation.tasks.images import MultiLabel
 
     federation = run.federation
     text = [", ".join(filter(None, (how, run.over_models)))]

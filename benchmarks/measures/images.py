@@ -117,7 +117,7 @@ def segmented(
     Raises ValueError for a task without a class per pixel, and for a method that leaves several
     networks.
     """
-    from federation.tasks.segmentation import Segmentation
+    from federation.tasks.pixels import Segmentation
     from federation.training.loops import predict
     from metrics.running import measured
 

@@ -50,7 +50,8 @@ def own_accuracies(federation: Federation, private: ResolvedData) -> list[float]
 
     from benchmarks.scenarios.sites import Site
     from datasets.partitions import class_groups
-    from federation.training.measuring import evaluate
+    from federation.data import LabelledSet
+    from federation.training.loops import evaluate
 
     own = Site(private, federation.networks.image_shape[-1])
     labels = own.labels("test")
@@ -63,10 +64,9 @@ def own_accuracies(federation: Federation, private: ResolvedData) -> list[float]
         targets = torch.from_numpy(labels[part]).to(device) - group.start
         metrics = evaluate(
             federation.networks.module(teacher),
-            own.images("test", part, device),
-            targets,
-            task=client.task or federation.task,
-            normalise=client.normalise or federation.normalise,
+            LabelledSet(own.images("test", part, device), targets, ""),
+            client.task or federation.task,
+            client.normalise or federation.normalise,
         )
         accuracies.append(metrics["accuracy"])
     return accuracies

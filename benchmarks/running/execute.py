@@ -28,9 +28,8 @@ from federation.channel import Channel
 from federation.data import Checkpoint
 from federation.events import StageEvent
 from federation.execution import Execution
-from federation.federation import Federation
+from federation.federation import Federation, show_spent
 from federation.fitting import fit
-from federation.inside.rounds import show_spent
 from federation.method import Method
 from federation.samples import LOCAL, SERVER, counted
 from federation.seeds import Seeds
@@ -176,7 +175,7 @@ def _measured(
             fitted = tuple(fit(federation, method))
         seen, seconds = samples.total(), samples.seconds()
         if channel.round == 0 and any(e.kind == "fit" and e.computed for e in stages.events):
-            show_spent(1, channel, federation.privacy)  # rounds show it themselves
+            show_spent(1, federation)  # rounds show it themselves
         _check_sent(cell.method, federation, method)
     run = FittedCell(
         config=config,

@@ -12,11 +12,11 @@ from benchmarks.running.execute import prepare_device
 from federation.costs import Meter, Workload
 from federation.data import TrainingSet
 from federation.execution import DEFAULT, Execution
-from federation.graphs.turns import take_turns
+from federation.graphs import take_turns
 from federation.tasks.base import Task
-from federation.tasks.classification import Classification
-from federation.tasks.dense_regression import DenseRegression
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.images import Classification
+from federation.tasks.pixels import Segmentation
+from federation.tasks.values import DenseRegression
 from federation.training.inputs import Inputs, Normalisation, channels_last
 from federation.training.loops import training_steps
 from federation.training.plan import Training, TrainingPlan

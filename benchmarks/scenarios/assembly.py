@@ -18,7 +18,7 @@ from federation.channel import Channel
 from federation.client import Client
 from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from federation.inside.setup import HeldOut, Setup
 from federation.method import Method
 from federation.seeds import Seeds

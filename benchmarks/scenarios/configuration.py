@@ -24,7 +24,7 @@ from benchmarks.tables.spec import (
     SpecError,
 )
 from datasets import partitions
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.training.plan import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
 from results.names import near

@@ -20,7 +20,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import DataError, annotated, annotations_of
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.tasks.multi_label import MultiLabel
+from federation.tasks.images import MultiLabel
 from metrics.classification import UNKNOWN
 from results.files import digest
 from results.names import near

@@ -18,7 +18,7 @@ from datasets.source import CLASS, annotations_of
 from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.tasks.targets import task_of
 
 TASKS = ("classification", "segmentation")

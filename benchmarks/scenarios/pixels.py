@@ -19,8 +19,7 @@ from datasets.source import INSTANCES, Annotation, DataError, annotated, annotat
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.base import Task
-from federation.tasks.nuclei import Distance, Nuclei
-from federation.tasks.regions import BRATS, TUMOUR, Regions
+from federation.tasks.pixels import BRATS, TUMOUR, Distance, Nuclei, Regions
 from federation.windows import Window, patches
 from metrics.masks import Reading
 from results.names import near

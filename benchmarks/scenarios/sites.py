@@ -28,7 +28,7 @@ from datasets.source import (
 )
 from federation.client import Shard
 from federation.data import LabelledSet
-from federation.resizing import resize, sides_of
+from federation.windows import resize, sides_of
 from federation.tasks.targets import resize_targets, targets_of
 from federation.training.inputs import Normalisation
 from results.files import digest

@@ -19,8 +19,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.tasks.kspace import limits, random_columns, zero_filled
-from federation.tasks.reconstruction import Reconstruction
+from federation.tasks.values import Reconstruction, limits, random_columns, zero_filled
 from federation.training.inputs import Normalisation, unit_range
 from results.files import digest
 from results.numbers import MOST, Bounds, Share

@@ -25,7 +25,7 @@ from federation.federation import Federation
 from federation.inside.setup import HeldOut, Setup
 from federation.seeds import Seeds
 from federation.shared.averaging import average_states
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.training.inputs import Normalisation, batches, unit_range
 from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg

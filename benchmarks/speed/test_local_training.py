@@ -18,12 +18,12 @@ import torch.nn.functional as F
 from benchmarks.running.execute import prepare_device
 from benchmarks.speed.pairs import compare
 from datasets import catalogue
-from federation.data import TrainingSet
+from federation.data import LabelledSet, TrainingSet
 from federation.execution import Execution
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.training.inputs import Inputs, Normalisation
 from federation.training.loops import train
-from federation.training.measuring import evaluate
+from federation.training.loops import evaluate
 from federation.training.plan import Training, TrainingPlan
 from models.catalogue import build
 
@@ -70,7 +70,7 @@ def test_local_training(benchmark, size):
         started = time.perf_counter()
         train(model, sets["train"], Training(task.loss, PLAN), inputs, execution=execution)
         passed = time.perf_counter() - started
-        measured = evaluate(model, test.images, test.targets, task=task, normalise=normalise)
+        measured = evaluate(model, LabelledSet(test.images, test.targets, ""), task, normalise)
         accuracies[name].append(measured["accuracy"])
         return passed
 

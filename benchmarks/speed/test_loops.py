@@ -9,7 +9,7 @@ import torch
 
 from federation.channel import Channel
 from federation.data import TrainingSet
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.training.inputs import Inputs, Normalisation
 from federation.training.loops import predict, train
 from federation.training.plan import Training, TrainingPlan

@@ -13,7 +13,7 @@ from federation.data import History, LabelledSet
 from federation.inside.setup import HeldOut, Setup
 from federation.samples import aside
 from federation.tasks.base import Task
-from federation.training.measuring import evaluate
+from federation.training.loops import evaluate
 from federation.watching import show
 from metrics.names import METRICS, at_site, is_count
 from results.files import digest
@@ -55,6 +55,13 @@ class Evaluation:
         """
         self._history = {name: list(values) for name, values in (history or {}).items()}
         return self._history
+
+    def state_dict(self) -> History:
+        """The history, for snapshots."""
+        return {name: [float(value) for value in values] for name, values in self._history.items()}
+
+    def load_state_dict(self, history: Mapping[str, Sequence[float]]) -> None:
+        self.begin_history(history)
 
     def note(self, name: str, value: float) -> None:
         """Keep a value of the method's own in the history, for measures. Raises ValueError for the
@@ -138,16 +145,10 @@ class Evaluation:
     def measured(
         self, model: nn.Module, held: LabelledSet, trained_for: Task | None = None
     ) -> dict[str, float]:
-        return evaluate(
-            model,
-            held.images,
-            held.targets,
-            held.groups,
-            task=self._task,
-            normalise=self._normalise,
-            trained_for=trained_for,
-            window=held.window,
-        )
+        """Metrics on any labelled set, of a network that was trained for the federation's task, or
+        for `trained_for`.
+        """
+        return evaluate(model, held, self._task, self._normalise, trained_for)
 
     def require_validation(self) -> LabelledSet:
         """The server's validation set.

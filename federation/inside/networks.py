@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ from federation.cache import content_digest
 from federation.client import Client
 from federation.costs import active_meter
 from federation.data import Checkpoint, state_of
-from federation.graphs.turns import side_by_side
+from federation.graphs import side_by_side
 from federation.inside.evaluation import Evaluation
 from federation.inside.setup import Setup
 from federation.tasks.base import Task
@@ -58,7 +59,7 @@ class Networks:
         channels, *sides = self.image_shape
         outputs = (task or self._setup.task).outputs
         if self._setup.planned:
-            return _meta_module(network, channels, outputs, tuple(sides))
+            return self._structure(network, outputs)
         model = self.new_module(lambda: catalogue.build(network, channels, outputs, sides), network)
         if self._setup.pretrained:
             from models.networks.imagenet import load_imagenet
@@ -73,19 +74,27 @@ class Networks:
         if self._setup.planned:
             with torch.device("meta"):
                 return build()
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(self._setup.seeds.number("weights", *names))
+        with self._weights_from(*names):
             module = build()
         return channels_last(module.to(self.device))
+
+    @contextlib.contextmanager
+    def _weights_from(self, *names: object) -> Iterator[None]:
+        """Inside, what draws without a generator draws from the stream `names` of weights."""
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self._setup.seeds.number("weights", *names))
+            yield
+
+    def _structure(self, network: str, outputs: int) -> nn.Module:
+        channels, *sides = self.image_shape
+        return _meta_module(network, channels, outputs, tuple(sides))
 
     def takes_turns(self, client: Client) -> bool:
         """Whether the client's network may learn side by side with others."""
         if self.execution.stacked == 1:
             return False
-        channels, *sides = self.image_shape
         outputs = (client.task or self._setup.task).outputs
-        structure = _meta_module(client.network, channels, outputs, tuple(sides))
-        return side_by_side(self.execution, structure)
+        return side_by_side(self.execution, self._structure(client.network, outputs))
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
         """The network of a checkpoint, with its weights, in evaluation mode. Raises ValueError for
@@ -93,7 +102,7 @@ class Networks:
         """
         channels, *sides = self.image_shape
         if self._setup.planned:
-            shared = _meta_module(checkpoint.network, channels, checkpoint.outputs, tuple(sides))
+            shared = self._structure(checkpoint.network, checkpoint.outputs)
             return _structure_copied(shared).eval()
         with torch.random.fork_rng(devices=[]):
             model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, sides)
@@ -112,8 +121,7 @@ class Networks:
         """
         if self._setup.planned:
             return catalogue.replace_head(_structure_copied(model), outputs)
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(self._setup.seeds.number("weights", "head", *names))
+        with self._weights_from("head", *names):
             return catalogue.replace_head(model, outputs)
 
     def checkpoint(self, model: nn.Module, network: str = "", owner: str = "server") -> Checkpoint:
@@ -122,15 +130,9 @@ class Networks:
         """
         meter = active_meter()
         scope = meter.scope if meter is not None else ""  # stands in for the content of tensors
-        state = state_of(model)
-        return Checkpoint(
-            network or self.server,
-            self._setup.task.outputs,
-            state,
-            owner,
-            content_digest(state, scope),
-            self._evaluation.history,
-        )
+        state, outputs = state_of(model), self._setup.task.outputs
+        lineage, history = content_digest(state, scope), self._evaluation.history
+        return Checkpoint(network or self.server, outputs, state, owner, lineage, history)
 
     def shared(self) -> str:
         """The one network that clients and server use, for methods that average parameters.
@@ -173,25 +175,9 @@ class Networks:
 
 @functools.cache
 def _meta_module(network: str, channels: int, outputs: int, sides: tuple[int, ...]) -> nn.Module:
-    """A network without weights, for planning; shared, since nothing there changes it.
-
-    A fit loads and takes states of it by the hundred: it takes any without looking at it, and
-    gives the one that it has.
-    """
+    """A network without weights, for planning; shared, since nothing there changes it."""
     with torch.device("meta"):
-        model = catalogue.build(network, channels, outputs, sides)
-    make_state, state = model.state_dict, model.state_dict()
-
-    def kept_state(*args: Any, **options: Any) -> dict[str, Any]:
-        return make_state(*args, **options) if args or options else dict(state)
-
-    model.load_state_dict = _load_nothing  # type: ignore[method-assign, assignment]
-    model.state_dict = kept_state  # type: ignore[method-assign, assignment]
-    return model
-
-
-def _load_nothing(state: Mapping[str, torch.Tensor], strict: bool = True) -> None:
-    pass
+        return catalogue.build(network, channels, outputs, sides)
 
 
 def _structure_copied(module: M) -> M:
@@ -203,7 +189,6 @@ def _structure_copied(module: M) -> M:
         name: value.copy() if isinstance(value, dict) else value
         for name, value in module.__dict__.items()
     }
-    copied.__dict__.pop("state_dict", None)  # that of the network it is copied from
     for name, parameter in module._parameters.items():
         if parameter is not None:
             copied._parameters[name] = nn.Parameter(parameter.detach(), parameter.requires_grad)

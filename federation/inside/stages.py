@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch import nn
 
 from federation.cache import Stage, StageRequest, Together
 from federation.client import Client
-from federation.data import Checkpoint, History, PublicData, state_of
+from federation.data import Checkpoint, History, state_of
 from federation.inside.evaluation import Evaluation
 from federation.inside.networks import Networks
 from federation.inside.privacy import Privacy
@@ -22,7 +22,6 @@ from federation.samples import LOCAL
 from federation.seeds import AXES
 from federation.snapshots import Snapshots
 from federation.training.inputs import Normalisation
-from federation.training.loops import predict
 from federation.training.plan import Training
 from federation.training.private import PrivateSteps
 from models import catalogue
@@ -69,21 +68,14 @@ class Stages:
             model = self._networks.initial(client.network, client.task)
             return self._trainer.supervised(client, model, local, track=True)
 
-        models = self._trained(
-            "local-model",
-            training,
-            [
-                self._client_inputs(
-                    client,
-                    asdict(local),
-                    {**asdict(steps), **self._seeds("noise")} if steps is not None else None,
-                    _described(client.task),
-                )
-                for client, steps in zip(clients, private, strict=True)
-            ],
-            private,
-            code=__name__,
-        )
+        noise = self._seeds("noise")
+        inputs = [
+            self._client_inputs(
+                client, asdict(local), steps and asdict(steps) | noise, _described(client.task)
+            )
+            for client, steps in zip(clients, private, strict=True)
+        ]
+        models = self._trained("local-model", training, inputs, private, code=__name__)
         self.measured |= {model.lineage: model for model in models}
         for client, steps in zip(clients, private, strict=True):
             self._privacy.book(client, steps)  # whoever trained it
@@ -100,36 +92,25 @@ class Stages:
         another task; no private form.
         """
         setup = self._setup
-        inputs = [
-            {
-                **self._view(client.normalise or setup.normalise),
-                "parts": [
-                    *self._of_client(client),
-                    _described(client.task or setup.task),
-                    asdict(setup.local),
-                ],
-            }
-            for client in setup.clients
-        ]
-        return self._trained("teacher", self._teaching, inputs, code=__name__)
+        channels, *sides = setup.image_shape
 
-    def _teaching(self, client: Client) -> LocalTraining:
-        task = client.task or self._setup.task
-        channels, *sides = self._setup.image_shape
-        model = self._networks.new_module(
-            lambda: catalogue.build(client.network, channels, task.outputs, sides),
-            "teacher",
-            client.index,
-            client.network,
-        )
-        training = Training(
-            task.loss,
-            self._setup.local,
-            ("teacher", client.index),
-            f"teacher {client.index + 1}/{len(self._setup.clients)}",
-            normalise=client.normalise,
-        )
-        return LocalTraining(client, model, training)
+        def teaching(client: Client) -> LocalTraining:
+            task, names = client.task or setup.task, ("teacher", client.index)
+            model = self._networks.new_module(
+                lambda: catalogue.build(client.network, channels, task.outputs, sides),
+                *names,
+                client.network,
+            )
+            label = f"teacher {client.index + 1}/{len(setup.clients)}"
+            training = Training(task.loss, setup.local, names, label, normalise=client.normalise)
+            return LocalTraining(client, model, training)
+
+        inputs = []
+        for client in setup.clients:
+            task = _described(client.task or setup.task)
+            parts = [*self._of_client(client), task, asdict(setup.local)]
+            inputs.append({**self._view(client.normalise or setup.normalise), "parts": parts})
+        return self._trained("teacher", teaching, inputs, code=__name__)
 
     def client_models(
         self,
@@ -166,27 +147,30 @@ class Stages:
         clients = self._setup.clients
         steps = private or [None] * len(clients)
 
-        def stage(client: Client, model: nn.Module, history: History) -> Stage:
-            of_task = (client.task or self._setup.task).outputs
-            return _as_stage(model, client.network, outputs or of_task, client, history)
+        def stage(own: LocalTraining, history: History, **seen: int) -> Stage:
+            client = own.client
+            about = {
+                "network": client.network,
+                "outputs": outputs or (client.task or self._setup.task).outputs,
+                "owner": f"client-{client.index}",
+                "history": history,
+            }
+            return Stage(state_of(own.model), about, seen)
 
         def alone(position: int) -> Stage:
             own = training(clients[position])
-            return stage(own.client, own.model, self._trainer.alone(own, steps[position]))
+            return stage(own, self._trainer.alone(own, steps[position]))
 
         def together(positions: Sequence[int]) -> list[Stage]:
             trainings = [training(clients[position]) for position in positions]
-            return [
-                replace(stage(own.client, own.model, history), seen={LOCAL: seen})
-                for own, (history, seen) in zip(
-                    trainings, self._trainer.together(trainings), strict=True
-                )
-            ]
+            found = zip(trainings, self._trainer.together(trainings), strict=True)
+            return [stage(own, history, **{LOCAL: seen}) for own, (history, seen) in found]
 
-        requests = [
-            StageRequest(kind, self._label(client), own, functools.partial(alone, position), code)
-            for position, (client, own) in enumerate(zip(clients, inputs, strict=True))
-        ]
+        requests = []
+        for position, (client, own) in enumerate(zip(clients, inputs, strict=True)):
+            label = f"client {client.index + 1} of {len(clients)} ({client.network})"
+            compute = functools.partial(alone, position)
+            requests.append(StageRequest(kind, label, own, compute, code))
         stages = self.cache.get_all(requests, Together(self._groups(), together))
         return [
             Checkpoint(state=stage.tensors, lineage=request.key, **stage.info)
@@ -211,51 +195,31 @@ class Stages:
         compute: Callable[[nn.Module, torch.Tensor], torch.Tensor],
         *parts: Any,
         normalise: Normalisation | None = None,
-        code: str,
     ) -> torch.Tensor:
         """What `compute` makes of a network and of the `images` of the set `digest`, or of
         the first of them.
 
         `parts` are the plain values that determine it beside these and how the network sees images,
-        by `normalise` or as the federation does; `code` is the name of the module that computes it.
+        by `normalise` or as the federation does, and the module that defines `compute`.
         """
 
         def stage() -> Stage:
             self._setup.progress(f"{kind} of {checkpoint.owner}", 0.0)
             return Stage({"answers": compute(self._networks.module(checkpoint), images)})
 
+        network, device = checkpoint.network, self._setup.device.type
         inputs = {
-            "checkpoint": [
-                checkpoint.lineage,
-                checkpoint.network,
-                checkpoint.outputs,
-                catalogue.network_digest(checkpoint.network),
-            ],
+            "checkpoint": [checkpoint.lineage, network, checkpoint.outputs],
+            "network": catalogue.network_digest(network),
             "images": [digest, len(images)],
             "image": list(self._setup.image_shape),
             "normalise": _normalisation(normalise or self._setup.normalise),
-            "device": [
-                self._setup.device.type,
-                torch.get_num_threads(),
-                self._setup.execution.tf32_on(self._setup.device.type),
-            ],
+            "device": [device, torch.get_num_threads(), self._setup.execution.tf32_on(device)],
             "parts": list(parts),
         }
-        label = f"{checkpoint.owner} ({checkpoint.network})"
-        request = StageRequest(kind, label, inputs, stage, code)
+        label = f"{checkpoint.owner} ({network})"
+        request = StageRequest(kind, label, inputs, stage, compute.__module__)
         return self.cache.get(request).tensors["answers"]
-
-    def public_outputs(self, checkpoint: Checkpoint, public: PublicData) -> torch.Tensor:
-        """Outputs (n, outputs) of a checkpoint on the public images, without augmentation."""
-        normalise = self._setup.normalise
-        return self.answers(
-            "public-outputs",
-            checkpoint,
-            public.images,
-            public.digest,
-            lambda model, images: predict(model, images, normalise=normalise, window=public.window),
-            code=__name__,
-        )
 
     def identity(self) -> dict[str, Any]:
         """What determines the outcome of any method run on this federation."""
@@ -325,9 +289,6 @@ class Stages:
     def _seeds(self, *axes: str) -> dict[str, int]:
         return {axis: getattr(self._setup.seeds, axis) for axis in axes}
 
-    def _label(self, client: Client) -> str:
-        return f"client {client.index + 1} of {len(self._setup.clients)} ({client.network})"
-
 
 def _described(value: object | None) -> list[str]:
     """A task or an input transform as keys know it: its settings, and the code of its class."""
@@ -336,12 +297,3 @@ def _described(value: object | None) -> list[str]:
 
 def _normalisation(normalise: Normalisation | None) -> list[str]:
     return [repr(normalise), *_described(normalise.transform if normalise else None)]
-
-
-def _as_stage(
-    model: nn.Module, network: str, outputs: int, client: Client, history: History
-) -> Stage:
-    """A trained network as it is stored; as a checkpoint its lineage is the stage's key."""
-    owner = f"client-{client.index}"
-    about = {"network": network, "outputs": outputs, "owner": owner, "history": history}
-    return Stage(state_of(model), about)

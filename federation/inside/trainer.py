@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import nn
 
 from federation.client import Client, Shard
-from federation.costs import active_meter, learns
 from federation.data import History, TrainingSet
-from federation.graphs.turns import side_by_side, take_turns
+from federation.graphs import side_by_side, take_turns
 from federation.inside.evaluation import Evaluation
 from federation.inside.privacy import Privacy
-from federation.inside.setup import Setup
-from federation.inside.streams import Streams
-from federation.samples import see
-from federation.training.forward import forward_pass
+from federation.inside.setup import Setup, Streams
 from federation.training.inputs import Inputs
 from federation.training.loops import train, training_steps
-from federation.training.plan import Loss, Penalty, SteadyPenalty, Training, TrainingPlan
+from federation.training.plan import Loss, SteadyPenalty, Training, TrainingPlan
 from federation.training.private import PrivateSteps, check_separable, train_privately
 from federation.watching import on_client, show_epoch, trained
 from metrics.names import is_count
@@ -76,15 +70,10 @@ class Trainer:
         with self._streams.dropout(*names), trained(*names):
             inputs = self._inputs(training)
             if private is None:
-                execution = self._setup.execution
-                train(
-                    model, samples, training, inputs, after_epoch=after_epoch, execution=execution
-                )
+                train(model, samples, training, inputs, after_epoch, self._setup.execution)
             else:
                 noise = self._privacy.noise(*names).generator
-                train_privately(
-                    model, samples, training, private, inputs, noise=noise, after_epoch=after_epoch
-                )
+                train_privately(model, samples, training, private, inputs, noise, after_epoch)
         return history
 
     def _inputs(self, training: Training) -> Inputs:
@@ -104,56 +93,6 @@ class Trainer:
             history.setdefault(metric, []).append(value)
             if not is_count(metric):
                 show_epoch(metric, epoch, epochs, value)
-
-    def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-        """As `Federation.forward`, without CUDA graphs: they keep one pass at a time, and such
-        loops interleave several.
-        """
-        execution = self._setup.execution
-        if execution.compile == "reduce-overhead":
-            execution = dataclasses.replace(execution, compile="default")
-        if torch.is_grad_enabled() and isinstance(model, nn.Module) and learns(model):
-            see(len(inputs))
-        meter = active_meter()
-        with contextlib.nullcontext() if meter is None else meter.passing(model, inputs):
-            return forward_pass(execution, self._setup.device)(model, inputs)
-
-    def train_on_clients(
-        self,
-        group: Sequence[tuple[Client, nn.Module]],
-        plan: TrainingPlan,
-        *names: object,
-        penalties: Sequence[Penalty | None] = (),
-        samples: Sequence[Callable[[Shard], TrainingSet]] = (),
-        **options: Any,
-    ) -> None:
-        """Train each client's model in place on its shard, or on what `samples` make of it, side by
-        side where that can be.
-        """
-        trainings = [
-            self.supervised(client, model, plan, *names, samples=own, penalty=penalty, **options)
-            for (client, model), penalty, own in zip(
-                group,
-                penalties or [None] * len(group),
-                samples or [labelled] * len(group),
-                strict=True,
-            )
-        ]
-        if len(group) > 1 and self._can_be_together(trainings):
-            self.together(trainings)
-            return
-        for local in trainings:
-            private = self._privacy.steps(local.client, plan)
-            self._privacy.book(local.client, private)
-            self.alone(local, private)
-
-    def _can_be_together(self, trainings: Sequence[LocalTraining]) -> bool:
-        """Whether they take turns: not with a penalty that may hang on who was trained before."""
-        return all(
-            isinstance(local.training.penalty, SteadyPenalty | None)
-            and side_by_side(self._setup.execution, local.model)
-            for local in trainings
-        )
 
     def supervised(
         self,
@@ -188,6 +127,14 @@ class Trainer:
 
         return local.client.run(run)
 
+    def can_be_together(self, trainings: Sequence[LocalTraining]) -> bool:
+        """Whether they take turns: not with a penalty that may hang on who was trained before."""
+        return len(trainings) > 1 and all(
+            isinstance(local.training.penalty, SteadyPenalty | None)
+            and side_by_side(self._setup.execution, local.model)
+            for local in trainings
+        )
+
     def together(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
         """Train several clients' networks there side by side, a step of each in turn. Returns each
         one's history and the samples that it has seen.
@@ -209,14 +156,9 @@ class Trainer:
 
             own, inputs = local.samples(shard), self._inputs(training)
             with on_client(local.client.index), trained(*training.names):
-                for samples in training_steps(
-                    local.model,
-                    own,
-                    training,
-                    inputs,
-                    after_epoch=after_epoch,
-                    execution=self._setup.execution,
-                ):
+                execution = self._setup.execution
+                taken = training_steps(local.model, own, training, inputs, after_epoch, execution)
+                for samples in taken:
                     seen[position] += samples
                     yield
 

@@ -1,10 +1,16 @@
-"""Averages over clients: of network states, and the weights that averages of outputs share."""
+"""What clients send, side by side: averages of network states, weights for averages of outputs,
+answers as bytes, and attention maps on one grid and in one task's classes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
+import torch.nn.functional as F
+
+from federation.tasks.base import Task
+from federation.tasks.images import placed
 
 
 def average_states(
@@ -62,3 +68,57 @@ def class_count_weights(counts: torch.Tensor) -> torch.Tensor:
     """
     total = counts.sum(dim=0)
     return torch.where(total > 0, counts / total.clamp_min(1e-12), 1 / len(counts))
+
+
+def quantised(values: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Values (n, C, ...) in 256 equal steps from the least to the greatest of their class: uint8,
+    and two floats a class.
+    """
+    by_class = values.transpose(0, 1).flatten(1)
+    least, most = by_class.amin(dim=1), by_class.amax(dim=1)
+    step = torch.where(most > least, most - least, 1.0) / 255
+    shape = (-1, *[1] * (values.ndim - 2))
+    return {
+        "values": ((values - least.view(shape)) / step.view(shape)).round().to(torch.uint8),
+        "least": least,
+        "step": step,
+    }
+
+
+def restored(payload: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """What `quantised` was given, but for half a step."""
+    values = payload["values"]
+    shape = (-1, *[1] * (values.ndim - 2))
+    return payload["least"].view(shape) + payload["step"].view(shape) * values
+
+
+def aligned(
+    maps: torch.Tensor, side: tuple[int, int], client_task: Task | None, task: Task
+) -> torch.Tensor:
+    """Maps (n, c, h, w) of the classes of `client_task` as those of `task`, (n, C, *side), NaN
+    for classes that it lacks.
+
+    Enlarged or reduced bilinearly, for networks whose maps are of different sides.
+    """
+    if maps.shape[2:] != side:
+        maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
+    by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), client_task, task)
+    return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
+
+
+def attention_bounds(
+    maps: torch.Tensor, holders: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """FedAD's Eq. 6: consensus I and diversity U, (n, C, *sides), the least and the greatest of
+    maps (clients, n, C, *sides) in [0, 1].
+
+    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does
+    not say so, but a model knows nothing of a class that it has never seen. Both are 0 for a class
+    that no client holds.
+    """
+    pixels = [1] * (maps.ndim - 3)
+    held = holders.view(len(holders), 1, -1, *pixels)
+    least = torch.where(held, maps, 1.0).amin(dim=0)
+    return torch.where(holders.any(dim=0).view(-1, *pixels), least, 0.0), torch.where(
+        held, maps, 0.0
+    ).amax(dim=0)

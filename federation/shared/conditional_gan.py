@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from federation.augmentation.basic import filled
+from federation.augmentation import filled
 from federation.client import Client, Shard
 from federation.costs import values
 from federation.data import Checkpoint

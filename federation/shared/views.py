@@ -10,8 +10,7 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from federation.augmentation.basic import Augmentation, augment
-from federation.augmentation.rand import RandAugment, rand_augment
+from federation.augmentation import Augmentation, RandAugment, augment, rand_augment
 from federation.data import LabelledSet
 from federation.federation import Federation
 from federation.seeds import Stream

@@ -14,7 +14,7 @@ import torch
 
 from federation.client import Client
 from federation.federation import Federation
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from privacy.accounting import calibrate, epsilon
 from privacy.pate import data_dependent_release, histogram, release, vote_share
 from privacy.releases import Steps
@@ -45,7 +45,7 @@ def vote(
     for client in clients:
         if images is not None:
             federation.channel.down(client.index, "images", {"images": images})
-        protection.spend(client, release(noise, queries, protection.plan.votes))
+        federation.privacy.spend(client, release(noise, queries, protection.plan.votes))
         outputs = client.run(lambda shard, voter: outputs_of(voter), client)
         generator = federation.privacy.noise("votes", client.index).generator
         share = outputs  # while planning, which has no votes but the same shape

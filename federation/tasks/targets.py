@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from datasets.source import CLASS, MAP, SEGMENTS, Annotation
-from federation.resizing import interpolated, sides_of
 from federation.tasks.base import Task
-from federation.tasks.classification import Classification
-from federation.tasks.dense_regression import DenseRegression
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.images import Classification
+from federation.tasks.pixels import Segmentation
+from federation.tasks.values import DenseRegression
+from federation.windows import interpolated, sides_of
 
 
 def task_of(annotation: Annotation) -> Task:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import nn
 
-from federation.augmentation.basic import Augmentation, augment, augment_pairs, filled
+from federation.augmentation import Augmentation, augment, augment_pairs, filled
 
 M = TypeVar("M", bound=nn.Module)
 

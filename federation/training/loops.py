@@ -1,21 +1,27 @@
-"""The two loops that all learning here goes through: training and prediction on tensors in
-memory.
+"""The loops that all learning here goes through: training, prediction, and measuring on labelled
+data, on tensors in memory.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from federation.costs import active_meter
-from federation.data import TrainingSet
+from federation.data import LabelledSet, TrainingSet
 from federation.execution import DEFAULT, Execution
-from federation.graphs.replay import Replayed, read_rate_from, recorder_on
+from federation.graphs import Replayed, read_rate_from, recorder_on
 from federation.samples import see
-from federation.training.forward import forward_pass
+from federation.tasks.base import Task
+from federation.tasks.images import placed
 from federation.training.inputs import Inputs, Normalisation, batches, unit_range
 from federation.training.plan import Batch, DivergedError, SteadyPenalty, Training
 from federation.watching import show_epoch
@@ -27,12 +33,65 @@ activations leave a core's cache; GPUs want work, and a U-Net of 32 channels hol
 256 slices of 256 x 256."""
 
 
+Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch.Tensor]
+"""Takes a network and its inputs (n, c, h, w); returns outputs (n, ...) in float32."""
+
+
+def forward_pass(execution: Execution, device: torch.device, full_batch: bool = True) -> Forward:
+    """The forward pass of a training step. What is no full batch runs eagerly, or every size would
+    be compiled.
+    """
+    autocast = device.type if execution.precision == "bf16" else ""
+    if not (execution.compiled and full_batch):
+        return functools.partial(_forward, autocast)
+    return functools.partial(_compiled(execution.compile), autocast)
+
+
+def _forward(
+    autocast: str, model: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor
+) -> torch.Tensor:
+    lone = LoneBatchNorm() if len(inputs) == 1 else contextlib.nullcontext()
+    with lone, torch.autocast(autocast or "cpu", torch.bfloat16, enabled=bool(autocast)):
+        return model(inputs).float()
+
+
+@functools.cache
+def _compiled(mode: str) -> Callable[..., torch.Tensor]:
+    """One compiled function for the whole process: networks of the same shape, of whatever client
+    or cell, share its code.
+    """
+    # Shapes in one process are networks x batch sizes. Past the limit dynamo would go eager
+    # silently, and numbers would depend on what a worker ran before; so it fails.
+    torch._dynamo.config.recompile_limit = 64
+    torch._dynamo.config.fail_on_recompile_limit_hit = True
+    torch._functorch.config.donated_buffer = False  # FedIOD goes through the student's graph twice
+    return torch.compile(_forward, mode=None if mode == "default" else mode, dynamic=False)
+
+
+class LoneBatchNorm(TorchFunctionMode):
+    """BatchNorm of a single value per channel, which has no variance: it takes the running
+    statistics, and leaves them as they are.
+
+    So a client with one sample trains where the last map is 1 x 1; torch raises ValueError there.
+    """
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if function is F.batch_norm and args[0].numel() == args[0].shape[1]:
+            kwargs = {**(kwargs or {}), "training": False}
+        return function(*args, **(kwargs or {}))
+
+
 def training_steps(
     model: nn.Module,
     samples: TrainingSet,
     training: Training,
     inputs: Inputs,
-    *,
     after_epoch: Callable[[int], None] | None = None,
     execution: Execution = DEFAULT,
 ) -> Generator[int]:
@@ -114,20 +173,9 @@ def training_steps(
         optimizer.zero_grad(set_to_none=True)
 
 
-def train(
-    model: nn.Module,
-    samples: TrainingSet,
-    training: Training,
-    inputs: Inputs,
-    *,
-    after_epoch: Callable[[int], None] | None = None,
-    execution: Execution = DEFAULT,
-) -> None:
+def train(*arguments: Any, **options: Any) -> None:
     """Take all of the `training_steps`."""
-    steps = training_steps(
-        model, samples, training, inputs, after_epoch=after_epoch, execution=execution
-    )
-    for _ in steps:
+    for _ in training_steps(*arguments, **options):
         pass
 
 
@@ -182,3 +230,32 @@ def predict(
         outputs = meter.book_prediction(model, window.seen(images))
         return outputs.new_empty((len(images), outputs.shape[1], *images.shape[2:]))
     return torch.cat(list(predictions(model, images, normalise=normalise, window=window)))
+
+
+def evaluate(
+    model: nn.Module,
+    held: LabelledSet,
+    task: Task,
+    normalise: Normalisation,
+    trained_for: Task | None = None,
+) -> dict[str, float]:
+    """Metrics of `task` by name on labelled data, of a network that was trained for it, or for
+    `trained_for`; none while planning. Outputs of the whole set are never held.
+
+    Groups add metrics by group (`metrics.running`). Raises ValueError where the metrics are
+    undefined, as without any image.
+    """
+    images, window = held.images, held.window
+    meter = active_meter()
+    if meter is not None:
+        meter.book_prediction(model, images if window is None else window.seen(images))
+        return {}
+    running = task.metrics()
+    start = 0
+    for outputs in predictions(model, images, normalise=normalise, window=window):
+        part = slice(start, start + len(outputs))
+        start = part.stop
+        groups = None if held.groups is None else held.groups[part]
+        running.update(placed(outputs, trained_for, task), held.targets[part], groups)
+        del outputs  # before the next are made
+    return running.compute()

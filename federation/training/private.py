@@ -62,7 +62,6 @@ def train_privately(
     training: Training,
     private: PrivateSteps,
     inputs: Inputs,
-    *,
     noise: torch.Generator | None,
     after_epoch: Callable[[int], None] | None = None,
 ) -> None:
@@ -102,18 +101,13 @@ def train_privately(
     nothing = Batch(empty, empty, empty)
     try:
         for step in range(1, private.steps + 1):
-            drawn = (
-                torch.rand(len(images), generator=inputs.generator, device=images.device)
-                < private.sample_rate
-            )
-            batch = drawn.nonzero().squeeze(1)
+            draws = torch.rand(len(images), generator=inputs.generator, device=images.device)
+            batch = (draws < private.sample_rate).nonzero().squeeze(1)
             see(len(batch))
             optimizer.zero_grad(set_to_none=True)
             if len(batch):
                 seen, wanted = inputs.pairs(images[batch], samples.targets[batch])
-                with (
-                    warnings.catch_warnings()
-                ):  # Opacus's hooks are meant to fire without a gradient of the images
+                with warnings.catch_warnings():  # its hooks fire without a gradient of the images
                     warnings.filterwarnings("ignore", message="Full backward hook is firing")
                     training.loss(wrapped(seen), wanted).sum().backward()
             else:  # nobody was drawn: the step is noise alone, as it has to be
@@ -121,11 +115,8 @@ def train_privately(
                     parameter.grad_sample = parameter.new_zeros((0, *parameter.shape))  # type: ignore[attr-defined]
             optimizer.pre_step()
             if penalty is not None:
-                for parameter, gradient in zip(
-                    parameters,
-                    torch.autograd.grad(penalty(model, nothing), parameters),
-                    strict=True,
-                ):
+                further = torch.autograd.grad(penalty(model, nothing), parameters)
+                for parameter, gradient in zip(parameters, further, strict=True):
                     assert parameter.grad is not None
                     parameter.grad = parameter.grad + gradient
             inner.step()

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.augmentation.basic import augment
+from federation.augmentation import augment
 from federation.client import Client, Shard
 from federation.data import Checkpoint
 from federation.federation import Federation

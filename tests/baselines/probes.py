@@ -3,7 +3,7 @@
 import torch
 
 from federation.data import LabelledSet, PublicData
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.pixels import Segmentation
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from baselines.fedkd import FedKD, weighted_ensemble
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.data import PublicData
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from federation.shared.averaging import class_count_weights
 from federation.training.plan import TrainingPlan
 from methods.fedmd import absolute_error

@@ -12,7 +12,7 @@ from baselines.li_2019 import Li2019, flat, local_steps
 from federation.channel import encoded_size
 from federation.client import Client, Shard
 from federation.costs import Meter, metering
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from federation.seeds import Seeds
 from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg

@@ -13,7 +13,7 @@ from baselines.pseudo_label import PseudoLabel
 from federation.cache import StageCache
 from federation.costs import Meter, metering
 from federation.samples import counted
-from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.values import DenseRegression
 from federation.training.plan import TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 

@@ -119,7 +119,7 @@ def test_restoring_puts_another_ledger_in_the_place_of_this_one():
         other.down(number, "images", {"x": torch.zeros(number)})
     other.down(0, "images", {"x": torch.zeros(9)})
     channel.up(0, "labels", {"x": torch.zeros(1)})
-    channel.restore(other.ledger)
+    channel.load_state_dict(other.state_dict())
     assert channel.ledger == other.ledger
     assert channel.total("up") == 0
     channel.round = 1
@@ -130,11 +130,11 @@ def test_restoring_puts_another_ledger_in_the_place_of_this_one():
 
 
 def test_a_restored_ledger_counts_as_it_is_also_in_a_plan_of_repeated_steps():
-    channel, ledger = Channel(), [Transfer(1, "up", "logits", 0, 70, 7)]
+    channel, ledger = Channel(), [(1, "up", "logits", 0, 70, 7)]
     meter = Meter()
     with metering(meter), meter.repeated(5, counted=False):
-        channel.restore(ledger)
-    assert channel.ledger == ledger
+        channel.load_state_dict(ledger)
+    assert channel.state_dict() == ledger
 
 
 def test_totals_add_up_by_direction_and_kind():

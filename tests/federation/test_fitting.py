@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.cache import DAMAGED, StageCache, content_digest
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
 from federation.data import LabelledSet, PublicData
 from federation.fitting import fit
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from federation.method import Method
 from federation.seeds import Seeds
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.training.inputs import Normalisation
 from federation.training.plan import TrainingPlan
 from methods.dlad import DLAD
@@ -366,5 +366,5 @@ def test_all_code_that_a_fit_runs_determines_its_key(method):
         *(entry(network).build.__module__ for network in networks),
     )
     run = executed_modules(lambda: fit(federation, method()))
-    assert "federation.tasks.classification" in run
+    assert "federation.tasks.images" in run
     assert run <= known

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from federation.resizing import resize, sides_of
+from federation.windows import resize, sides_of
 
 STEPS = torch.arange(16.0).view(1, 1, 4, 4)
 

@@ -17,7 +17,7 @@ from federation.costs import Meter, metering
 from federation.data import TrainingSet
 from federation.execution import Execution
 from federation.fitting import fit
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from federation.method import Method
 from federation.samples import active_count, aside, counted, on_client, see
 from federation.training.inputs import Inputs, Normalisation

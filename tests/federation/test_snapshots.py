@@ -1,6 +1,5 @@
-"""Snapshots: what is packed comes back, and parts of a round go on from the newest whole one."""
+"""Snapshots: parts of a round go on from the last whole one."""
 
-import json
 import os
 import time
 
@@ -8,48 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from federation.channel import Transfer
-from federation.snapshots import Snapshots, pack, unpack
+from federation.channel import Channel
+from federation.snapshots import Snapshots
 from federation.training.plan import TrainingPlan
-from tests.federation.snapshot_files import newest, rounds_on_disk
-
-# -- packing --
-
-
-def there_and_back(value):
-    tensors = {}
-    packed = json.loads(json.dumps(pack(value, tensors)))
-    return unpack(packed, tensors)
-
-
-def test_nested_values_come_back_through_json_with_whole_number_keys():
-    value = {"a": 1, 3: [True, None, "x"], "deep": {0: {"lr": 0.1, "none": {}}, 1: []}}
-    back = there_and_back(value)
-    assert back == value
-    assert list(back) == ["a", 3, "deep"]
-    assert list(back["deep"]) == [0, 1]
-
-
-def test_tensors_are_kept_apart_and_come_back_in_place():
-    tensors = {}
-    packed = pack(
-        {"w": torch.tensor([1.5]), "state": {0: {"m": torch.tensor([2, 3]), "step": 4}}}, tensors
-    )
-    assert [tensor.tolist() for tensor in tensors.values()] == [[1.5], [2, 3]]
-    back = unpack(json.loads(json.dumps(packed)), tensors)
-    assert (back["w"].tolist(), back["state"][0]["m"].tolist(), back["state"][0]["step"]) == (
-        [1.5],
-        [2, 3],
-        4,
-    )
-
-
-def test_a_dictionary_that_looks_like_a_packed_value_is_still_a_dictionary():
-    value = {"tensor": "0", "value": {"items": []}, "list": [{"value": 1}]}
-    assert there_and_back(value) == value
-
-
-# -- parts of a round --
 
 OPTIMIZERS = {
     "adam": lambda model: torch.optim.Adam(model.parameters(), lr=0.1, betas=(0.5, 0.9)),
@@ -101,15 +61,8 @@ def test_models_optimisers_and_schedules_go_on_from_a_snapshot_bit_by_bit(
     whole, first, second = (learner(OPTIMIZERS[optimizer], SCHEDULES[schedule]) for _ in range(3))
     learn(whole, range(6))
     learn(first, range(3))
-    Snapshots(tmp_path / "running", every=0).offer(
-        3, first, {"accuracy": [0.1, 0.2]}, [Transfer(1, "up", "logits", 0, 7, 2)]
-    )
-    done, history, ledger = Snapshots(tmp_path / "running").resume(second)
-    assert (done, history, ledger) == (
-        3,
-        {"accuracy": [0.1, 0.2]},
-        [Transfer(1, "up", "logits", 0, 7, 2)],
-    )
+    Snapshots(tmp_path / "running", every=0).offer(3, first)
+    assert Snapshots(tmp_path / "running").resume(second) == 3
     learn(second, range(3, 6))
     assert second["schedule"].get_last_lr() == whole["schedule"].get_last_lr()
     expected = whole["model"].state_dict()
@@ -118,40 +71,31 @@ def test_models_optimisers_and_schedules_go_on_from_a_snapshot_bit_by_bit(
     )
 
 
-def test_without_a_snapshot_nothing_is_done_and_nothing_changed(tmp_path):
-    parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
-    before = {name: tensor.clone() for name, tensor in parts["model"].state_dict().items()}
-    assert Snapshots(tmp_path / "running").resume(parts) == (0, {}, [])
-    assert all(
-        torch.equal(tensor, before[name]) for name, tensor in parts["model"].state_dict().items()
-    )
+def rounds_of(path, **options):
+    return Snapshots(path, **options).resume({"ledger": Channel()})
 
 
-def test_the_last_two_snapshots_are_kept_and_no_more(tmp_path):
+@pytest.mark.parametrize(
+    "content", [None, b"", b"cut", lambda raw: raw[:-1], lambda raw: raw[:-3] + b"xyz"]
+)
+def test_without_a_whole_snapshot_nothing_is_done_and_nothing_changed(tmp_path, content):
+    path, channel = tmp_path / "running", Channel()
+    channel.up(0, "labels", {"x": torch.zeros(1)})
+    if content is not None:
+        Snapshots(path, every=0).offer(1, {"ledger": Channel()})
+        path.write_bytes(content(path.read_bytes()) if callable(content) else content)
+    assert Snapshots(path).resume({"ledger": channel}) == 0
+    assert len(channel.ledger) == 1
+
+
+def test_the_last_snapshot_is_kept_until_it_is_discarded(tmp_path):
     snapshots = Snapshots(tmp_path / "running", every=0)
-    kept = []
-    for number in range(1, 5):
-        snapshots.offer(number, {}, {}, [])
-        kept.append(rounds_on_disk(tmp_path))
-    assert kept == [[1], [1, 2], [2, 3], [3, 4]]
-    assert len(list(tmp_path.iterdir())) == 4
-
-
-@pytest.mark.parametrize("suffix", ["json", "safetensors"])
-def test_when_the_newest_snapshot_is_not_whole_the_one_before_is_taken_and_outlives_the_next(
-    tmp_path, suffix
-):
-    parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
-    first = Snapshots(tmp_path / "running", every=0)
-    for number in (1, 2, 3):
-        first.offer(number, parts, {"accuracy": [0.1] * number}, [])
-    newest(tmp_path, suffix).write_bytes(b"cut")
-    again = Snapshots(tmp_path / "running", every=0)
-    assert again.resume(parts)[:2] == (2, {"accuracy": [0.1, 0.1]})
-    again.offer(3, parts, {}, [])
-    assert rounds_on_disk(tmp_path) == [2, 3]  # the damaged one was written over
-    newest(tmp_path, suffix).unlink()
-    assert Snapshots(tmp_path / "running").resume(parts)[0] == 2
+    for number in range(1, 4):
+        snapshots.offer(number, {"ledger": Channel()})
+        assert rounds_of(tmp_path / "running") == number
+    for _ in range(2):
+        snapshots.discard()
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_the_time_between_snapshots_is_counted_from_the_last_one(tmp_path, monkeypatch):
@@ -161,32 +105,15 @@ def test_the_time_between_snapshots_is_counted_from_the_last_one(tmp_path, monke
     monkeypatch.setattr("federation.snapshots.time.monotonic", lambda: next(clock))
     snapshots, latest = Snapshots(tmp_path / "running", every=60), []
     for number in range(1, 6):
-        snapshots.offer(number, {}, {}, [])
-        latest.append(snapshots.resume({})[0])
+        snapshots.offer(number, {})
+        latest.append(snapshots.resume({}))
     assert latest == [0, 2, 2, 2, 5]
 
 
-def test_a_discarded_snapshot_is_gone_and_may_be_discarded_again(tmp_path):
-    parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
-    snapshots = Snapshots(tmp_path / "running", every=0)
-    for number in (1, 2):
-        snapshots.offer(number, parts, {}, [])
-    assert len(list(tmp_path.iterdir())) == 4
-    for _ in range(2):
-        snapshots.discard()
-        assert list(tmp_path.iterdir()) == []
-
-
 def test_a_fresh_run_takes_no_older_snapshot(tmp_path):
-    parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
-    snapshots = Snapshots(tmp_path / "running", every=0)
-    snapshots.offer(1, parts, {}, [])
-    snapshots.offer(2, parts, {}, [])
-    hour_ago, minute_ago = time.time() - 3600, time.time() - 60
-    os.utime(newest(tmp_path, "json"), (hour_ago, hour_ago))
-    assert Snapshots(tmp_path / "running").resume(parts)[0] == 2
-    assert Snapshots(tmp_path / "running", newer_than=minute_ago).resume(parts)[0] == 1
-    for path in tmp_path.glob("running-?.json"):
-        os.utime(path, (hour_ago, hour_ago))
-    assert Snapshots(tmp_path / "running").resume(parts)[0] == 2
-    assert Snapshots(tmp_path / "running", newer_than=minute_ago).resume(parts)[0] == 0
+    path, hour_ago = tmp_path / "running", time.time() - 3600
+    Snapshots(path, every=0).offer(1, {"ledger": Channel()})
+    assert rounds_of(path, newer_than=time.time() - 60) == 1
+    os.utime(path, (hour_ago, hour_ago))
+    assert rounds_of(path) == 1
+    assert rounds_of(path, newer_than=time.time() - 60) == 0

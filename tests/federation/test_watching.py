@@ -9,8 +9,8 @@ import torch
 
 from federation.channel import Channel
 from federation.costs import Meter, metering
+from federation.federation import show_spent
 from federation.fitting import fit
-from federation.inside.rounds import show_spent
 from federation.watching import (
     Point,
     begin_round,
@@ -81,7 +81,7 @@ def test_epsilon_is_shown_where_an_accountant_has_one():
         privacy = SimpleNamespace(protection=protection, mechanism=mechanism)
         points: list[Point] = []
         with watched(points.append):
-            show_spent(2, Channel(), privacy)
+            show_spent(2, SimpleNamespace(channel=Channel(), privacy=privacy))
         assert [point.series for point in points] == ["bytes/up", "bytes/down", *shown]
 
 

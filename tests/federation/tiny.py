@@ -12,9 +12,9 @@ from federation.data import LabelledSet, PublicData
 from federation.federation import Federation
 from federation.inside.setup import HeldOut, Setup
 from federation.seeds import Seeds
-from federation.tasks.classification import Classification
-from federation.tasks.reconstruction import Reconstruction
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.images import Classification
+from federation.tasks.pixels import Segmentation
+from federation.tasks.values import Reconstruction
 from federation.training.inputs import Normalisation
 from federation.training.plan import TrainingPlan
 

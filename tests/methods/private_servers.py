@@ -8,7 +8,7 @@ import torch
 
 from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.training.inputs import Normalisation
 from federation.training.plan import TrainingPlan
 from methods.fedsa import FedSA

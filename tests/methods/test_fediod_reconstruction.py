@@ -5,7 +5,7 @@ meaning.
 import pytest
 import torch
 
-from federation.tasks.reconstruction import Reconstruction
+from federation.tasks.values import Reconstruction
 from methods.fediod_reconstruction import FedIODReconstruction
 from methods.fediod_segmentation import Answered, Server
 from tests.federation.tiny import make_reconstruction_federation

@@ -8,7 +8,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from federation.channel import encoded_size
-from federation.tasks.regions import BRATS, Regions
+from federation.tasks.pixels import BRATS, Regions
 from methods.fediod.losses import aggregate, entropy
 from methods.fediod_segmentation import (
     Answered,

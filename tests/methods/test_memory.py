@@ -20,7 +20,7 @@ from federation.inside.setup import HeldOut, Setup
 from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.cache import StageCache
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.training.inputs import Normalisation
 from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.data import PublicData, state_of
 from methods.fedavg import FedAvg, Round
 from methods.feddf import FedDF

@@ -12,8 +12,8 @@ from torch import nn
 from benchmarks.measures.images import MEASURES, segmented
 from federation.client import Client, Shard
 from federation.data import LabelledSet
-from federation.tasks.classification import Classification
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.images import Classification
+from federation.tasks.pixels import Segmentation
 from reports.kinds.pictures import class_names
 from results.arrays import unpack
 

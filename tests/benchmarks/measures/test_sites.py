@@ -18,9 +18,9 @@ from benchmarks.measures.sites import (
     subjects,
 )
 from federation.data import LabelledSet
-from federation.tasks.classification import Classification
-from federation.tasks.reconstruction import Reconstruction
-from federation.tasks.regions import TUMOUR, Regions
+from federation.tasks.images import Classification
+from federation.tasks.values import Reconstruction
+from federation.tasks.pixels import TUMOUR, Regions
 from federation.training.inputs import Normalisation
 from results.arrays import unpack
 from results.record import Measurement

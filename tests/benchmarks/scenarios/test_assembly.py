@@ -21,9 +21,9 @@ from federation.client import Shard
 from federation.data import LabelledSet, PublicData
 from federation.inside.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.tasks.classification import Classification
-from federation.tasks.dense_regression import DenseRegression
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.images import Classification
+from federation.tasks.pixels import Segmentation
+from federation.tasks.values import DenseRegression
 from federation.training.inputs import Normalisation
 from methods.fedavg import FedAvg
 from models.entry import ModelError

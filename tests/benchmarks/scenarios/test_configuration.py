@@ -17,7 +17,7 @@ from benchmarks.scenarios.configuration import (
 from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.training.plan import TrainingPlan
 from privacy.plan import PrivacyPlan
 

@@ -23,7 +23,7 @@ from datasets.source import DataError
 from federation.cache import StageCache
 from federation.inside.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.tasks.multi_label import MultiLabel
+from federation.tasks.images import MultiLabel
 from methods.fedad import FedAD
 from metrics.classification import UNKNOWN
 

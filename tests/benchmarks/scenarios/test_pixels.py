@@ -16,8 +16,7 @@ from datasets import catalogue
 from datasets.partitions import PartitionError
 from datasets.source import DataError
 from federation.seeds import Seeds
-from federation.tasks.nuclei import Nuclei
-from federation.tasks.regions import BRATS, TUMOUR, Regions
+from federation.tasks.pixels import BRATS, TUMOUR, Nuclei, Regions
 from federation.windows import Window
 
 ORGANS = "breast+liver+kidney+prostate"

@@ -17,8 +17,7 @@ from datasets import catalogue
 from datasets.partitions import PartitionError
 from datasets.source import DataError
 from federation.seeds import Seeds
-from federation.tasks.kspace import zero_filled
-from federation.tasks.reconstruction import Reconstruction
+from federation.tasks.values import Reconstruction, zero_filled
 from federation.training.inputs import unit_range
 
 HEADS, SLICES = {"train": 8, "test": 4}, 6

@@ -11,7 +11,7 @@ from federation.data import Checkpoint, TrainingSet
 from federation.inside.networks import HeterogeneousClientsError
 from federation.inside.trainer import LocalTraining
 from federation.seeds import Seeds
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.pixels import Segmentation
 from federation.training.plan import Training
 from methods.dlad import binary_cross_entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation

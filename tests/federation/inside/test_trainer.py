@@ -5,7 +5,7 @@ from dataclasses import astuple
 import pytest
 import torch
 
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.cache import StageCache
 from federation.execution import Execution
 from federation.samples import counted

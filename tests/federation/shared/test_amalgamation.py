@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from federation.shared.amalgamation import adapt, hint_loss, hinted_for, hints_of, learn_by_hints
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.pixels import Segmentation
 from federation.training.loops import predict
 from federation.training.plan import TrainingPlan
 from models.catalogue import feature_shape

@@ -7,9 +7,8 @@ import math
 import pytest
 import torch
 
-from federation.shared.attention import aligned, attention_bounds
-from federation.tasks.classification import Classification
-from federation.tasks.multi_label import MultiLabel
+from federation.shared.averaging import aligned, attention_bounds
+from federation.tasks.images import Classification, MultiLabel
 
 NAN = math.nan
 FIRST, SECOND = [[1.0, 0.2], [0.6, 0.0]], [[0.5, 1.0], [0.7, 0.0]]

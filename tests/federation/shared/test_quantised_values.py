@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.shared.quantised_values import quantised, restored
+from federation.shared.averaging import quantised, restored
 
 
 @settings(deadline=None)

@@ -5,12 +5,11 @@ targets belong to pixels.
 import pytest
 import torch
 
-from federation.augmentation.basic import Augmentation, augment
-from federation.augmentation.rand import RandAugment
+from federation.augmentation import Augmentation, RandAugment, augment
 from federation.data import LabelledSet
 from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
-from federation.tasks.dense_regression import DenseRegression
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.pixels import Segmentation
+from federation.tasks.values import DenseRegression
 from federation.training.inputs import unit_range
 from tests.federation.tiny import make_federation
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from federation.channel import Channel
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from federation.shared.voting import smallest_vote_noise, vote
 from privacy.accounting import epsilon
 from privacy.pate import release
@@ -48,7 +48,7 @@ def test_with_a_small_budget_noise_decides():
 @pytest.mark.parametrize("votes", ["gaussian", "laplace"])
 def test_the_votes_use_up_what_is_left_of_the_budget(votes):
     federation = private(5.0, votes=votes)
-    federation.privacy.protection.spend(federation.clients[1], GaussianSteps(1.0, 0.1, 10))
+    federation.privacy.spend(federation.clients[1], GaussianSteps(1.0, 0.1, 10))
     noise = smallest_vote_noise(federation.privacy.protection, federation.clients, len(LABELS))
     vote(federation, federation.clients, answers, len(LABELS))
     assert 4.9 < federation.privacy.protection.accountant.epsilon(1) <= 5

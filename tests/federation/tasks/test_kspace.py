@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from monai.apps.reconstruction.transforms.array import RandomKspaceMask
 
-from federation.tasks.kspace import limits, random_columns, to_images, to_kspace, zero_filled
+from federation.tasks.values import limits, random_columns, to_images, to_kspace, zero_filled
 
 
 def drawn_columns(width, acceleration, centre, rng):

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from federation.tasks.nuclei import Nuclei
+from federation.tasks.pixels import Nuclei
 from metrics.instances import ternary
 
 

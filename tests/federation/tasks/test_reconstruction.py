@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from federation.tasks.base import conditioned
-from federation.tasks.reconstruction import DARK, Reconstruction
+from federation.tasks.values import DARK, Reconstruction
 from metrics.running import measured
 
 TASK = Reconstruction()

@@ -10,11 +10,10 @@ import torch
 
 from datasets.source import CLASS, INSTANCES, MAP, SEGMENTS, Annotation
 from federation.tasks.base import conditioned
-from federation.tasks.classification import Classification
-from federation.tasks.dense_regression import DenseRegression
-from federation.tasks.multi_label import MultiLabel, placed
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.images import Classification, MultiLabel, placed
+from federation.tasks.pixels import Segmentation
 from federation.tasks.targets import resize_targets, targets_of, task_of
+from federation.tasks.values import DenseRegression
 from metrics.names import is_count
 from metrics.running import measured
 

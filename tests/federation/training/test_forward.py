@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from federation.execution import DEFAULT
-from federation.training.forward import forward_pass
+from federation.training.loops import forward_pass
 from methods.fedavg import FedAvg
 from tests.federation.tiny import make_federation
 from tests.methods.shards import client_with

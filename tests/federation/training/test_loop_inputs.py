@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.costs import Meter, metering
 from federation.training.inputs import (
     Inputs,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.costs import Meter, metering
 from federation.training.plan import DivergedError, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (

@@ -8,14 +8,13 @@ import torch
 from torch import nn
 
 from federation.costs import Meter, metering
-from federation.tasks.classification import Classification
-from federation.tasks.dense_regression import DenseRegression
-from federation.tasks.multi_label import MultiLabel
-from federation.tasks.segmentation import Segmentation
+from federation.data import LabelledSet
+from federation.tasks.images import Classification, MultiLabel
+from federation.tasks.pixels import Segmentation
+from federation.tasks.values import DenseRegression
 from federation.training import loops
 from federation.training.inputs import Normalisation
-from federation.training.loops import predict
-from federation.training.measuring import evaluate
+from federation.training.loops import evaluate, predict
 from metrics.running import measured
 
 NORMALISE = Normalisation((0.5,), (0.25,))
@@ -58,7 +57,7 @@ def test_a_set_measured_batch_by_batch_has_the_metrics_of_all_its_outputs(kind, 
     task, model, images, targets = case(kind)
     outputs = predict(model, images, normalise=NORMALISE)
     whole = measured(task.metrics(), outputs, targets, groups)
-    assert evaluate(model, images, targets, groups, task=task, normalise=NORMALISE) == whole
+    assert evaluate(model, LabelledSet(images, targets, "", groups), task, NORMALISE) == whole
     assert list(whole)[:1] == list(task.metric_names)
 
 
@@ -75,7 +74,7 @@ def test_no_more_than_one_batch_of_outputs_is_there_at_a_time(monkeypatch):
             most = max(most, len(alive))
             return outputs
 
-    evaluate(Watched(), images, targets, GROUPS, task=task, normalise=NORMALISE)
+    evaluate(Watched(), LabelledSet(images, targets, "", GROUPS), task, NORMALISE)
     assert most == 1
     assert not alive
 
@@ -84,7 +83,7 @@ def test_a_plan_books_all_images_and_measures_nothing():
     task, _, images, targets = case("volumes")
     with metering(Meter()) as meter, torch.device("meta"):
         planned = nn.Conv3d(1, 3, 3, padding=1)
-        found = evaluate(planned, images.to("meta"), targets, task=task, normalise=NORMALISE)
+        found = evaluate(planned, LabelledSet(images.to("meta"), targets, ""), task, NORMALISE)
     assert found == {}
     assert meter.work.predicted_samples == COUNT
     assert meter.work.flops == COUNT * 2 * math.prod((3, 27, 3 * 5 * 6))

@@ -10,10 +10,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.execution import DEFAULT, Execution
-from federation.training import forward
-from federation.training.forward import forward_pass
+from federation.training import loops
 from federation.training.inputs import Normalisation, unit_range
-from federation.training.loops import predict
+from federation.training.loops import forward_pass, predict
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.federation.training.one_pixel import fit, sgd
 
@@ -118,9 +117,9 @@ def test_a_federation_trains_in_its_precision_and_evaluates_in_single():
 @pytest.fixture
 def nothing_compiled():
     """Before the test, and after it."""
-    forward._compiled.cache_clear()
+    loops._compiled.cache_clear()
     yield
-    forward._compiled.cache_clear()
+    loops._compiled.cache_clear()
     torch.compiler.reset()
 
 

@@ -7,8 +7,8 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from baselines.average_distillation import AverageDistillation
 from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
-from federation.tasks.reconstruction import Reconstruction
-from federation.tasks.segmentation import Segmentation
+from federation.tasks.pixels import Segmentation
+from federation.tasks.values import Reconstruction
 from federation.training.loops import predict
 from federation.training.plan import TrainingPlan
 from federation.windows import Window

@@ -5,8 +5,8 @@ import torch
 
 from federation.client import Client, Shard
 from federation.data import LabelledSet, PublicData
-from federation.inside.protection import Protection
-from federation.tasks.multi_label import MultiLabel
+from federation.inside.privacy import Protection
+from federation.tasks.images import MultiLabel
 from federation.training.plan import TrainingPlan
 from methods.fedad import FedAD
 from privacy.plan import DP_SGD, PrivacyPlan

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.channel import encoded_size
 from federation.data import state_of
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from federation.training.plan import TrainingPlan
 from methods.fedad import FedAD, lower_loss, upper_loss
 from models.cut import encode

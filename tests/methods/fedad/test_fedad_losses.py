@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.tasks.multi_label import MultiLabel
+from federation.tasks.images import MultiLabel
 from methods.fedad import (
     Answers,
     FedAD,

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from federation.inside.protection import Protection
+from federation.inside.privacy import Protection
 from methods.fediod import FedIOD
 from privacy.plan import PrivacyPlan
 from tests.federation.tiny import make_federation

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from federation.augmentation.basic import Augmentation, augment
+from federation.augmentation import Augmentation, augment
 from federation.channel import encoded_size
 from federation.data import PublicData
 from methods.fediod import FedIOD

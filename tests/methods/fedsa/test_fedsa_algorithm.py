@@ -16,7 +16,7 @@ from federation.samples import counted
 from federation.seeds import Seeds
 from federation.shared.amalgamation import adapt, hinted_for
 from federation.shared.averaging import average_states
-from federation.tasks.classification import Classification
+from federation.tasks.images import Classification
 from federation.training.inputs import Normalisation
 from federation.training.plan import DivergedError
 from methods import fedsa

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from federation.augmentation.basic import Augmentation, augment
+from federation.augmentation import Augmentation, augment
 
 
 def generator(seed=0):

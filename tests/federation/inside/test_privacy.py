@@ -11,7 +11,7 @@ from datasets.access import AccessError, while_fitting
 from federation.cache import StageCache
 from federation.execution import Execution
 from federation.fitting import fit
-from federation.inside.protection import Protection, sample_rate, steps_of
+from federation.inside.privacy import Protection, sample_rate, steps_of
 from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
@@ -38,7 +38,7 @@ def test_batches_have_the_plans_size_on_average():
 
 def test_the_noise_of_a_single_training_just_keeps_the_budget():
     federation = private()
-    steps = federation.privacy.protection.training(federation.clients[0], LOCAL)
+    steps = federation.privacy.steps(federation.clients[0], LOCAL)
     assert (steps.sample_rate, steps.steps, steps.clip_norm) == (pytest.approx(1 / 3), 9, 1.0)
     assert 7.9 < epsilon([steps.release], 1e-5) <= 8
 
@@ -47,11 +47,11 @@ def test_noise_is_reserved_for_all_that_a_client_will_do_and_for_its_label_count
     federation = private(kinds=frozenset({"parameters", "labels"}))
     client = federation.clients[0]
     federation.privacy.reserve((LOCAL, {0: 5, 1: 1}))
-    first = federation.privacy.protection.training(client, LOCAL)
+    first = federation.privacy.steps(client, LOCAL)
     whole = [GaussianSteps(10.0, 1.0, 1), replace(first, steps=5 * 9).release]
     assert 7.9 < epsilon(whole, 1e-5) <= 8
     assert (
-        federation.privacy.protection.training(federation.clients[1], LOCAL).noise_multiplier
+        federation.privacy.steps(federation.clients[1], LOCAL).noise_multiplier
         < first.noise_multiplier
     )
 
@@ -61,7 +61,7 @@ def test_a_given_noise_ends_training_before_the_budget_and_says_so():
     client, model = federation.clients[0], federation.networks.initial("cnn-small")
     taken = []
     while federation.privacy.can_train(client, LOCAL):
-        taken.append(federation.privacy.protection.training(client, LOCAL).steps)
+        taken.append(federation.privacy.steps(client, LOCAL).steps)
         federation.train_on_clients([(client, model)], LOCAL, len(taken))
     total = sum(taken)
     assert taken[-1] < 9 == taken[0]

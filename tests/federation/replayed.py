@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from federation.augmentation.basic import Augmentation
+from federation.augmentation import Augmentation
 from federation.data import TrainingSet
-from federation.graphs.turns import take_turns
+from federation.graphs import take_turns
 from federation.training.inputs import Inputs, Normalisation
 from federation.training.loops import training_steps
 from federation.training.plan import Training, TrainingPlan

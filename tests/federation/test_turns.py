@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from federation.execution import Execution
-from federation.graphs.turns import side_by_side, take_turns
+from federation.graphs import side_by_side, take_turns
 
 CPU = torch.device("cpu")
 NAME: ContextVar[str] = ContextVar("name", default="nobody")

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from federation.execution import Execution
-from federation.graphs.replay import WARM_UP, Replayed
-from federation.graphs.tape import on_the_cpu
-from tests.federation.graphs.replayed import PLANS, trained
+from federation.graphs import WARM_UP, Replayed, on_the_cpu
+from tests.federation.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 
 

@@ -1,17 +1,46 @@
-"""Findings of an image, any number of which it may have."""
+"""Labels of whole images: one class, or any number of findings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 
 from federation.tasks.base import Task
 from metrics.classification import UNKNOWN
-from metrics.running import MeanAUC
+from metrics.running import Accuracy, MeanAUC
+
+
+@dataclass(frozen=True)
+class Classification:
+    """One label out of `classes` per image; targets int64 (n,)."""
+
+    classes: int
+    dense: ClassVar[bool] = False
+    metric_names: ClassVar[tuple[str, ...]] = ("accuracy",)
+
+    @property
+    def outputs(self) -> int:
+        return self.classes
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(outputs, targets, reduction="none")
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.softmax(dim=1)
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Categorical cross-entropy between teacher probabilities and the student, l_1 of DLAD's
+        Eq. 2.
+        """
+        return F.cross_entropy(outputs, targets, reduction="none")
+
+    def metrics(self) -> Accuracy:
+        return Accuracy()
 
 
 @dataclass(frozen=True)
@@ -21,35 +50,21 @@ class MultiLabel:
     """
 
     findings: tuple[str, ...]
+    dense: ClassVar[bool] = False
+    classes: ClassVar[None] = None
+    """Outputs are not scores of which the highest is the label."""
+    metric_names: ClassVar[tuple[str, ...]] = ("mauc",)
 
     @property
     def outputs(self) -> int:
         return len(self.findings)
 
-    @property
-    def dense(self) -> bool:
-        return False
-
-    @property
-    def classes(self) -> None:
-        """Outputs are not scores of which the highest is the label."""
-        return None
-
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        return ("mauc",)
-
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean binary cross-entropy over the findings that are known of each image, (n,); 0 for an
         image without any.
         """
-        known = targets != UNKNOWN
-        losses = (
-            F.binary_cross_entropy_with_logits(
-                outputs, (targets == 1).to(outputs), reduction="none"
-            )
-            * known
-        )
+        known, present = targets != UNKNOWN, (targets == 1).to(outputs)
+        losses = F.binary_cross_entropy_with_logits(outputs, present, reduction="none") * known
         return losses.sum(dim=1) / known.sum(dim=1).clamp(min=1)
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
@@ -81,10 +96,8 @@ def placed(outputs: torch.Tensor, trained_task: Task | None, task: Task) -> torc
 
     Findings that its own label set lacks are NaN.
     """
-    if (
-        isinstance(trained_task, MultiLabel)
-        and isinstance(task, MultiLabel)
-        and trained_task != task
-    ):
+    if trained_task in (None, task):
+        return outputs
+    if isinstance(trained_task, MultiLabel) and isinstance(task, MultiLabel):
         return task.place(outputs, trained_task.findings)
     return outputs

@@ -1,1 +1,0 @@
-"""Augmentation of whole batches of samples on the run's device."""

@@ -1,1 +1,0 @@
-"""Steps as CUDA graphs, and several trainings beside each other."""

@@ -1,0 +1,247 @@
+"""A class, an object or regions of every pixel or voxel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from datasets.source import IGNORE
+from federation.tasks.base import LabelMaps, mean_over_pixels
+from metrics.instances import instances_of, ternary
+from metrics.masks import Reading
+from metrics.running import Overlap, RunningMetrics
+from metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
+
+Distance = Literal["objects", "mask"]
+CLASSES = 3
+"""Background, inside and boundary of objects."""
+TUMOUR = (("tumour", (1,)),)
+"""One region: the foreground of a binary mask."""
+BRATS = (("whole-tumour", (1, 2, 4)), ("tumour-core", (1, 4)), ("enhancing", (4,)))
+"""The regions of the BraTS challenge, by the labels of its segmentations from 2017 to 2021: 1
+necrotic core, 2 oedema, 4 enhancing tumour."""
+
+
+class PixelClasses(LabelMaps, ABC):
+    """Outputs (n, classes, *sides) are scores of each pixel's classes; targets int64 (n, *sides)
+    are these, or what `classes_of` makes them of.
+    """
+
+    dense: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many classes there are."""
+
+    def classes_of(self, targets: torch.Tensor) -> torch.Tensor:
+        """The class of every pixel of targets, int64 (n, *sides); none of them where there is no
+        label.
+        """
+        return targets
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.softmax(dim=1)
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, classes,
+        *sides).
+        """
+        return mean_over_pixels(F.cross_entropy(outputs, targets, reduction="none"))
+
+    @property
+    def condition_channels(self) -> int:
+        return self.outputs
+
+    def condition(self, maps: torch.Tensor) -> torch.Tensor:
+        """What a generator is told of an image, a map for each class: 1 where it is, -1 elsewhere
+        and where there is no label.
+        """
+        return 2 * self._one_hot(maps).float() - 1
+
+    def pixel_counts(self, maps: torch.Tensor) -> torch.Tensor:
+        """How many pixels of all label maps are of each class, (classes,)."""
+        return self._one_hot(maps).flatten(2).sum(dim=(0, 2))
+
+    def _one_hot(self, maps: torch.Tensor) -> torch.Tensor:
+        """bool (n, classes, *sides); false for all classes where there is no label."""
+        classes = torch.arange(self.outputs, device=maps.device)
+        return self.classes_of(maps)[:, None] == classes.view(-1, *[1] * (maps.ndim - 1))
+
+
+def _by_pixel(outputs: torch.Tensor) -> torch.Tensor:
+    """Scores (pixels of all samples, classes): of maps cross-entropy has no deterministic gradient
+    on CUDA.
+    """
+    return outputs.flatten(2).transpose(1, 2).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class Segmentation(PixelClasses):
+    """One label out of `classes` per pixel or voxel; targets int64 (n, *sides), 255 where there is
+    no label.
+    """
+
+    classes: int
+    metric_names: ClassVar[tuple[str, ...]] = ("miou",)
+
+    @property
+    def outputs(self) -> int:
+        return self.classes
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean cross-entropy over the labelled pixels of each image, (n,); 0 for an image without
+        any.
+        """
+        pixels = _by_pixel(outputs)
+        losses = F.cross_entropy(pixels, targets.flatten(), ignore_index=IGNORE, reduction="none")
+        labelled = (targets != IGNORE).flatten(1).sum(dim=1).clamp(min=1)
+        return losses.view(len(targets), -1).sum(dim=1) / labelled
+
+    def metrics(self) -> Overlap:
+        return Overlap(self.classes, IGNORE)
+
+
+@dataclass(frozen=True)
+class Nuclei(PixelClasses):
+    """Three classes per pixel of object maps; targets int64 (n, h, w), 0 for background, an object
+    number elsewhere.
+    """
+
+    outputs: ClassVar[int] = CLASSES
+    classes: ClassVar[int] = CLASSES
+    metric_names: ClassVar[tuple[str, ...]] = ("dice", "obj-dice", "aji", "hd95")
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Of the classes in the cross-entropy."""
+    reading: Reading = "paper"
+    """How metrics are read where a paper and its code differ (`metrics.instances`)."""
+    distance: Distance = "mask"
+    """HD95 of `objects`, or of all their pixels together."""
+    smallest: int = 20
+    """Objects of fewer pixels are dropped from a prediction."""
+    radius: int = 2
+    """Pixels by which a prediction's objects grow, of which the boundary has taken one."""
+
+    def classes_of(self, targets: torch.Tensor) -> torch.Tensor:
+        """Background, inside or boundary of every pixel."""
+        return ternary(targets)
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Weighted cross-entropy with the classes of the objects' pixels, mean over pixels,
+        (n,).
+        """
+        classes = self.classes_of(targets)
+        weights = sum(weight * (classes == n) for n, weight in enumerate(self.weights))
+        losses = F.cross_entropy(_by_pixel(outputs), classes.flatten(), reduction="none")
+        return mean_over_pixels(losses.view(classes.shape) * weights)
+
+    def found(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The objects of outputs (n, 3, h, w), int64 (n, h, w): 0 for none, else a number."""
+        classes = outputs.argmax(dim=1).cpu().numpy()
+        maps = [instances_of(image, self.smallest, self.radius) for image in classes]
+        return torch.from_numpy(np.stack(maps).astype(np.int64))
+
+    def metrics(self) -> NucleiOverlap:
+        return NucleiOverlap(
+            self.reading, distance=self.distance, minimum=self.smallest, radius=self.radius
+        )
+
+
+@dataclass(frozen=True)
+class Regions(LabelMaps):
+    """Overlapping regions of label maps, each by a sigmoid of its own; targets int64 (n, *sides),
+    255 where there is no label.
+    """
+
+    regions: tuple[tuple[str, tuple[int, ...]], ...]
+    """Name and labels of each."""
+    cross_entropy: float = 1.0
+    """Weight of the binary cross-entropy in the loss."""
+    dice: float = 1.0
+    """Weight of the soft Dice loss."""
+    squared: bool = False
+    """Whether the Dice loss' denominator has squared probabilities (Milletari et al. 2016)."""
+    smooth: float = 1.0
+    """Added to the numerator and the denominator of the soft Dice, in pixels."""
+    reading: Reading = "paper"
+    """How metrics are read where a paper and its code differ (`metrics.masks`)."""
+    dense: ClassVar[bool] = True
+
+    @property
+    def outputs(self) -> int:
+        return len(self.regions)
+
+    @property
+    def classes(self) -> int:
+        return self.outputs
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        if len(self.regions) == 1:
+            return ("dice", "sensitivity", "specificity", "hd95")
+        return ("dice", *(f"dice-{name}" for name, _ in self.regions))
+
+    def masks(self, targets: torch.Tensor) -> torch.Tensor:
+        """The regions of label maps (n, *sides), float32 (n, regions, *sides) of 0 and 1."""
+        layers = [
+            torch.stack([targets == label for label in labels]).any(dim=0)
+            for _, labels in self.regions
+        ]
+        return torch.stack(layers, dim=1).float()
+
+    @property
+    def condition_channels(self) -> int:
+        return self.outputs
+
+    def pixel_counts(self, targets: torch.Tensor) -> torch.Tensor:
+        """How many pixels of all targets are of each region, (regions,); of one region, how many
+        are outside and inside, (2,).
+        """
+        inside = self.masks(targets).flatten(2).sum(dim=(0, 2)).long()
+        return inside if len(inside) > 1 else torch.cat([targets.numel() - inside, inside])
+
+    def condition(self, targets: torch.Tensor) -> torch.Tensor:
+        """What a generator is told of an image: its regions, -1 outside and 1 inside."""
+        return 2 * self.masks(targets) - 1
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Binary cross-entropy, mean over labelled pixels and regions, and soft Dice loss, mean
+        over regions, (n,).
+        """
+        masks, labelled = self.masks(targets), (targets != IGNORE)[:, None].float()
+        entropy = F.binary_cross_entropy_with_logits(outputs, masks, reduction="none") * labelled
+        shares = labelled.flatten(1).mean(dim=1).clamp(min=1e-12)
+        losses = self.cross_entropy * mean_over_pixels(entropy) / shares
+        if not self.dice:
+            return losses
+        probabilities, masks = ((x * labelled).flatten(2) for x in (outputs.sigmoid(), masks))
+        both = (probabilities * masks).sum(dim=2)
+        sizes = probabilities.square() if self.squared else probabilities
+        either = sizes.sum(dim=2) + masks.sum(dim=2)
+        overlap = (2 * both + self.smooth) / (either + self.smooth)
+        return losses + self.dice * (1 - overlap).mean(dim=1)
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.sigmoid()
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Binary cross-entropy with teacher probabilities (n, regions, *sides), mean over pixels
+        and regions, (n,).
+        """
+        return mean_over_pixels(
+            F.binary_cross_entropy_with_logits(outputs, targets, reduction="none")
+        )
+
+    def found(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The first region of outputs (n, regions, *sides), int64 (n, *sides) of 0 and 1."""
+        return (outputs[:, 0] > 0).long()
+
+    def metrics(self) -> RunningMetrics:
+        if len(self.regions) == 1:
+            return BinaryOverlap(IGNORE, self.reading)
+        return RegionOverlap(dict(self.regions), IGNORE, self.reading)
