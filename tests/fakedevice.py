@@ -26,7 +26,10 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import (
+    _DummyBackendModule,
+    _setup_privateuseone_for_python_backend,
+)
 
 from federation import snapshots
 from federation.inside.setup import Streams
@@ -192,6 +195,11 @@ class Draws(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in (torch.tensor, torch.as_tensor) and "device" in kwargs:
             return func(*args, **{**kwargs, "device": "cpu"}).to(kwargs["device"])
+        if func is torch.Tensor.__getitem__ and isinstance(args[1], list | tuple):
+            device = args[0].device
+            places = [args[1]] if isinstance(args[1], list) else args[1]
+            places = [torch.tensor(p).to(device) if isinstance(p, list) else p for p in places]
+            args = (args[0], tuple(places))
         out = func(*args, **kwargs)
         generator = kwargs.get("generator")
         if generator is not None and generator.device.type != out.device.type:
@@ -274,10 +282,20 @@ class Kept:
         return tree_map_only(torch.Tensor, torch.Tensor.cpu, self.states[stream.read()[0]])
 
 
+class Backend(_DummyBackendModule):
+    """What torch asks of a kind of device; generators of it draw nothing."""
+
+    def get_rng_state(self, *device: Any) -> None:
+        pass
+
+    def set_rng_state(self, *state: Any) -> None:
+        pass
+
+
 @functools.cache
 def registered() -> None:
     """The device is known to torch, for the whole process."""
-    _setup_privateuseone_for_python_backend(KIND)
+    _setup_privateuseone_for_python_backend(KIND, Backend())
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from federation.cache import Stage, StageCache, read_stage, write_stage
+from federation.cache import Stage, StageCache
 from results.files import ResultsError
 from tests.federation.stages import request
 
@@ -43,24 +43,6 @@ def test_a_damaged_stage_is_computed_again_with_a_note(tmp_path, suffix, damage)
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("suffix", ["safetensors", "json"])
-def test_half_a_stage_counts_as_none(tmp_path, suffix):
-    calls = []
-    StageCache(tmp_path).get(request(calls=calls))
-    stored(tmp_path, suffix).unlink()
-    assert StageCache(tmp_path).get(request(calls=calls)).tensors["x"].tolist() == [1.0, 2.0]
-    assert len(calls) == 2
-
-
-def test_tensors_of_another_stage_are_not_taken_for_its_own(tmp_path):
-    StageCache(tmp_path / "a").get(request())
-    StageCache(tmp_path / "b").get(request(value=9.0))
-    stored(tmp_path / "a", "safetensors").write_bytes(
-        stored(tmp_path / "b", "safetensors").read_bytes()
-    )
-    assert StageCache(tmp_path / "a").get(request()).tensors["x"].tolist() == [1.0, 2.0]
-
-
 def test_a_fresh_run_ignores_older_stages_once(tmp_path):
     calls = []
     StageCache(tmp_path).get(request(calls=calls))
@@ -71,18 +53,6 @@ def test_a_fresh_run_ignores_older_stages_once(tmp_path):
     fresh.get(request(calls=calls))
     StageCache(tmp_path, newer_than=time.time() - 60).get(request(calls=calls))
     assert len(calls) == 2
-
-
-def test_a_stage_may_be_written_and_read_anywhere(tmp_path):
-    written = Stage({"x": torch.tensor([1, 2])}, {"round": 3})
-    write_stage(tmp_path / "here", written, kind="snapshot")
-    found, note = read_stage(tmp_path / "here")
-    assert (found.tensors["x"].tolist(), found.info, note) == ([1, 2], {"round": 3}, "")
-    assert read_stage(tmp_path / "here", newer_than=time.time() + 60) == (None, "")
-    assert read_stage(tmp_path / "nowhere") == (None, "")
-    (tmp_path / "here.safetensors").write_bytes(b"")
-    note = f"damaged cache entry, computed again ({tmp_path / 'here'})"
-    assert read_stage(tmp_path / "here") == (None, note)
 
 
 # -- read when looked at --
@@ -129,19 +99,6 @@ def test_what_one_reader_changes_another_does_not_see(tmp_path):
         dict(stage.tensors)["n"].fill_(9)
     assert [stage.tensors["x"].tolist() for stage in (first, second)] == [[1.0, 2.0]] * 2
     assert [stage.tensors["n"].item() for stage in (first, second)] == [3, 3]
-
-
-def test_stored_tensors_are_a_dictionary_to_look_at(tmp_path):
-    tensors = StageCache(tmp_path).get(request()).tensors
-    assert (sorted(tensors), len(tensors), "n" in tensors, "y" in tensors, tensors.get("y")) == (
-        ["n", "x"],
-        2,
-        True,
-        False,
-        None,
-    )
-    with pytest.raises(KeyError, match="y"):
-        tensors["y"]
 
 
 # -- references --

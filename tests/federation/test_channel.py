@@ -85,12 +85,6 @@ def test_what_is_received_shares_no_memory_with_what_was_sent():
     assert sent["w"].tolist() == [0, 0, 0]
 
 
-def test_what_is_received_carries_no_gradient():
-    weight = torch.ones(2, requires_grad=True)
-    received = Channel().up(0, "gradients", {"w": weight * 3})["w"]
-    assert (received.requires_grad, received.tolist()) == (False, [3, 3])
-
-
 def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_ledger():
     channel = Channel()
     small, large = {"x": torch.zeros(1)}, {"x": torch.zeros(1000)}
@@ -112,42 +106,12 @@ def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_led
     assert channel.ledger[1].messages == 1
 
 
-def test_restoring_puts_another_ledger_in_the_place_of_this_one():
-    channel, other = Channel(), Channel()
-    for number in range(3):
-        other.round = number // 2
-        other.down(number, "images", {"x": torch.zeros(number)})
-    other.down(0, "images", {"x": torch.zeros(9)})
-    channel.up(0, "labels", {"x": torch.zeros(1)})
-    channel.load_state_dict(other.state_dict())
-    assert channel.ledger == other.ledger
-    assert channel.total("up") == 0
-    channel.round = 1
-    channel.down(0, "images", {"x": torch.zeros(9)})
-    assert channel.ledger[-1] == Transfer(
-        1, "down", "images", 0, 2 * encoded_size({"x": torch.zeros(9)}), 2
-    )
-
-
 def test_a_restored_ledger_counts_as_it_is_also_in_a_plan_of_repeated_steps():
     channel, ledger = Channel(), [(1, "up", "logits", 0, 70, 7)]
     meter = Meter()
     with metering(meter), meter.repeated(5, counted=False):
         channel.load_state_dict(ledger)
     assert channel.state_dict() == ledger
-
-
-def test_totals_add_up_by_direction_and_kind():
-    channel = Channel()
-    small, large = {"x": torch.zeros(1)}, {"x": torch.zeros(1000)}
-    a, b = encoded_size(small), encoded_size(large)
-    channel.up(0, "logits", small)
-    channel.up(1, "logits", large)
-    channel.up(0, "labels", small)
-    channel.down(0, "logits", small)
-    assert (channel.total("up"), channel.total("down")) == (2 * a + b, a)
-    assert channel.by_kind() == {"down/logits": a, "up/labels": a, "up/logits": a + b}
-    assert list(channel.by_kind()) == sorted(channel.by_kind())
 
 
 @pytest.mark.parametrize("send", [Channel.up, Channel.down])

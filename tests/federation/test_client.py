@@ -10,28 +10,6 @@ SHARD = Shard(torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.tensor([0, 2, 2,
 CLIENT = Client(3, "resnet", "resnet8-narrow", SHARD, (1, 1, 2), "abc")
 
 
-def test_a_client_states_its_public_facts():
-    assert (
-        CLIENT.index,
-        CLIENT.role,
-        CLIENT.network,
-        CLIENT.size,
-        CLIENT.label_counts,
-        CLIENT.digest,
-    ) == (
-        3,
-        "resnet",
-        "resnet8-narrow",
-        4,
-        (1, 1, 2),
-        "abc",
-    )
-
-
-def test_a_function_that_runs_on_the_client_sees_its_samples():
-    assert CLIENT.run(lambda shard: shard.targets.tolist()) == [0, 2, 2, 1]
-
-
 def test_no_public_attribute_holds_samples():
     public = {name: getattr(CLIENT, name) for name in dir(CLIENT) if not name.startswith("_")}
     assert {"index", "size", "run"} <= set(public)
@@ -69,13 +47,6 @@ def test_what_is_done_to_a_look_at_a_shard_leaves_the_shard_alone(indices):
     shard.targets_at(torch.tensor([0, 1])).fill_(9)
     assert torch.equal(shard.images, before[0])
     assert torch.equal(shard.targets, before[1])
-
-
-def test_shards_are_views_of_one_set_of_samples():
-    images = IMAGES.clone()
-    first, second = (Shard(images, TARGETS, torch.tensor(own)) for own in ([0, 1], [1, 2]))
-    images[1] = 200
-    assert first.images[1].unique().tolist() == second.images[0].unique().tolist() == [200]
 
 
 # -- while a method fits --

@@ -6,12 +6,10 @@ from torch import nn
 
 from baselines.fedkd import FedKD
 from federation.channel import Channel, Transfer, encoded_size
-from federation.costs import Meter, Share, Work, Workload, active_meter, metering
-from federation.data import TrainingSet
+from federation.costs import Meter, Share, Work, Workload, metering
 from federation.fitting import fit
-from federation.training.inputs import Inputs, Normalisation
-from federation.training.loops import predict, train
-from federation.training.plan import Training, TrainingPlan
+from federation.training.inputs import Normalisation
+from federation.training.loops import predict
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD
@@ -56,15 +54,6 @@ def test_a_convolution_costs_two_operations_per_weight_and_output_pixel():
     assert meter.work.flops == 2 * (3 * 3 * 3) * 8 * 36
 
 
-def test_work_adds_up_over_models_and_sizes_of_images():
-    meter = Meter()
-    model = nn.Conv2d(3, 1, 1, bias=False).to("meta")
-    meter.book_prediction(model, images(2, side=4))
-    meter.book_prediction(model, images(3, side=8))
-    meter.book_prediction(linear(), images(1))
-    assert meter.work.flops == 2 * 3 * 16 * 2 + 2 * 3 * 64 * 3 + 120
-
-
 def test_models_that_differ_only_in_stride_have_costs_of_their_own():
     meter = Meter()
     for stride in (1, 2):
@@ -78,34 +67,6 @@ def test_peak_memory_is_four_times_the_weights_and_the_activations_of_a_batch():
     meter.book_training(linear(), images(10), epochs=1, batch_size=4)
     weights, activations = 4 * (12 * 5 + 5), 4 * (12 + 5)
     assert meter.peak_bytes == 4 * weights + 4 * activations + 10 * 12
-
-
-def test_a_meter_is_active_only_inside_and_nests():
-    outer, inner = Meter(), Meter()
-    assert active_meter() is None
-    with metering(outer) as given:
-        assert given is active_meter() is outer
-        with metering(inner):
-            assert active_meter() is inner
-        assert active_meter() is outer
-    assert active_meter() is None
-
-
-def test_the_loops_of_learning_book_on_the_active_meter_what_they_would_do():
-    model = linear()
-    with metering(Meter()) as meter:
-        train(
-            model,
-            TrainingSet(images(10), torch.empty(10, device="meta")),
-            Training(lambda o, t: o, TrainingPlan(2, 5)),
-            Inputs(PLAIN),
-        )
-        predict(model, images(7), normalise=PLAIN)
-    assert (meter.work.flops, meter.work.training_samples, meter.work.predicted_samples) == (
-        3 * 120 * 20 + 7 * 120,
-        20,
-        7,
-    )
 
 
 # -- repetition --
@@ -122,17 +83,6 @@ def test_what_is_repeated_counts_as_often_as_it_would_be_done():
     assert meter.work.flops == 4 * (120 * 7 + 3 * 120 * 20)
     assert (meter.work.predicted_samples, meter.work.training_samples) == (28, 80)
     assert channel.ledger == [Transfer(0, "up", "logits", 1, 4 * 2 * size, 8)]
-
-
-def test_repetitions_multiply_and_end_also_by_an_error():
-    meter = Meter()
-    with meter.repeated(3, counted=False), meter.repeated(5, counted=False):
-        meter.book_prediction(linear(), images(1))
-        assert meter.times == 15
-    assert (meter.work.flops, meter.times) == (15 * 120, 1)
-    with pytest.raises(KeyError), meter.repeated(7, counted=True):
-        raise KeyError
-    assert meter.times == 1
 
 
 def test_tensor_operations_of_a_repeated_step_are_counted_forward_and_backward():
@@ -193,14 +143,6 @@ def test_shares_of_work_add_up_by_network_and_way():
     assert one * 2 - one == one
     assert (one * 2) // 2 == one
     assert (one - one).shares == ()
-
-
-def test_what_a_step_keeps_for_its_backward_pass_is_peak_memory():
-    meter = Meter()
-    weight = torch.empty(1, requires_grad=True, device="meta")
-    with meter.repeated(6, counted=True):
-        (torch.empty(1000, device="meta") * weight).sum().backward()
-    assert 4000 <= meter.peak_bytes < 4100
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new network", "known network"])
@@ -291,25 +233,6 @@ def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
     assert meter.work.predicted_samples == (3 + 1) * 6
 
 
-def test_a_plan_of_fedavg_trains_every_participant_in_every_round():
-    _, _, meter = ledgers(FedAvg(rounds=4, participation=1.0), (12, 6))
-    assert meter.work.training_samples == 4 * 3 * (12 + 6)  # rounds, local epochs, samples
-
-
-def test_a_plan_of_feddf_counts_its_steps_of_distillation():
-    def flops(steps):
-        method = FedDF(
-            rounds=2, participation=1.0, distillation_steps=steps, distillation_batch_size=4
-        )
-        real, planned, meter = ledgers(method)
-        assert planned.ledger == real.ledger
-        return meter.work.flops
-
-    one = flops(2) - flops(1)
-    assert one > 0
-    assert flops(11) - flops(1) == 10 * one
-
-
 @pytest.mark.parametrize(("interval", "validations"), [(3, 1 + 2), (8, 1 + 1), (9, 1)])
 def test_a_plan_of_feddf_counts_its_validations(interval, validations):
     """A round of eight steps: before them, and after each interval that is whole."""
@@ -318,24 +241,6 @@ def test_a_plan_of_feddf_counts_its_validations(interval, validations):
     assert planned.ledger == real.ledger
     public, tested = 2 * 6, 6
     assert meter.work.predicted_samples == public + tested + 6 * validations
-
-
-def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
-    def work(epochs, steps):
-        _, _, meter = ledgers(FedIOD(epochs=epochs, steps=steps, **IOD), network="resnet8-narrow")
-        looks = epochs + 1  # after every epoch, and once more by what is returned
-        return meter.work.flops - looks * evaluation, meter.work.predicted_samples
-
-    federation = make_federation(device="meta", network="resnet8-narrow")
-    with metering(Meter()) as meter:
-        federation.evaluation.test(federation.networks.initial("resnet8-narrow"))
-    evaluation = meter.work.flops
-    with metering(Meter()) as meter:
-        federation.local_models()
-    local = meter.work.flops
-    assert work(1, 6)[0] - local == 6 * (work(1, 1)[0] - local)
-    assert work(6, 1)[0] - local == 6 * (work(1, 1)[0] - local)
-    assert work(6, 1)[1] - work(1, 1)[1] == 5 * 6  # the test set after every epoch
 
 
 PASSES = {

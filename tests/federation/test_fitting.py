@@ -13,7 +13,6 @@ from baselines.standalone import Standalone
 from federation.augmentation import Augmentation
 from federation.cache import DAMAGED, StageCache, content_digest
 from federation.channel import Transfer, encoded_size
-from federation.costs import Meter, metering
 from federation.data import LabelledSet, PublicData
 from federation.fitting import fit
 from federation.inside.privacy import Protection
@@ -107,19 +106,6 @@ def test_two_federations_of_one_configuration_share_a_fit_and_its_ledger(stages)
     assert first.channel.ledger == second.channel.ledger == expected
 
 
-def test_a_shared_fit_keeps_its_history_and_lineage(stages):
-    for _ in range(2):
-        federation = make_federation(stages=stages)
-        [checkpoint] = fit(federation, Constant())
-        assert checkpoint.history == {
-            "accuracy": [
-                federation.evaluation.test(federation.networks.module(checkpoint))["accuracy"]
-            ]
-            * 2
-        }
-        assert checkpoint.lineage == content_digest(checkpoint.state)
-
-
 class Reweighted(Classification):
     """Code of another module that prints the same."""
 
@@ -205,15 +191,6 @@ def test_another_hyper_parameter_or_method_makes_another_fit():
     assert fits(stages) == [True, True, True, False]
 
 
-def test_a_second_fit_on_one_federation_counts_and_tracks_only_itself():
-    federation = make_federation()
-    [first] = fit(federation, Constant())
-    sent = federation.channel.total("up")
-    [second] = fit(federation, Constant(level=0.25))
-    assert federation.channel.total("up") == sent
-    assert (len(first.history["accuracy"]), len(second.history["accuracy"])) == (2, 2)
-
-
 # -- what a fit may leave --
 
 
@@ -278,14 +255,6 @@ def test_anything_else_is_refused_and_not_kept(what, name):
 
 
 # -- planning --
-
-
-@pytest.mark.parametrize("what", ["module", "checkpoint", "list"])
-def test_a_planned_fit_has_no_history_and_no_content(what):
-    with metering(Meter()):
-        found = fit(make_federation(device="meta"), Returning(what))
-    assert all(checkpoint.history == {} for checkpoint in found)
-    assert all(tensor.is_meta for checkpoint in found for tensor in checkpoint.state.values())
 
 
 # -- weights that stages hold already --

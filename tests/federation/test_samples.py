@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import pytest
@@ -15,11 +14,10 @@ from baselines.standalone import Standalone
 from federation.cache import StageCache
 from federation.costs import Meter, metering
 from federation.data import TrainingSet
-from federation.execution import Execution
 from federation.fitting import fit
 from federation.inside.privacy import Protection
 from federation.method import Method
-from federation.samples import active_count, aside, counted, on_client, see
+from federation.samples import counted, on_client, see
 from federation.training.inputs import Inputs, Normalisation
 from federation.training.loops import predict, train
 from federation.training.plan import Training, TrainingPlan
@@ -53,17 +51,6 @@ def test_what_is_seen_on_a_client_is_local_and_the_rest_the_servers():
     assert count.total() == {"local": 3, "server": 6}
 
 
-def test_nobody_counts_unless_asked_and_an_inner_count_is_its_own():
-    see(7)
-    assert active_count() is None
-    with counted() as outer:
-        see(1)
-        with counted() as inner:
-            see(2)
-        see(4)
-    assert (outer.total()["server"], inner.total()["server"]) == (5, 2)
-
-
 def test_a_stage_is_of_whoever_asks_for_it():
     took = {"local": 1, "server": 4, "seconds": 2.0, "local-seconds": 0.5}
     with counted() as count:
@@ -72,14 +59,6 @@ def test_a_stage_is_of_whoever_asks_for_it():
             count.add_stage("asked on a client", took)
     assert count.total() == {"local": 1 + 5, "server": 4}
     assert count.seconds()["local"] == pytest.approx(0.5 + 2.0, abs=0.1)
-
-
-def test_looks_at_a_run_take_none_of_its_time_and_samples():
-    with counted() as count, on_client(), aside():
-        see(3)
-        time.sleep(0.2)
-    assert count.total() == {"local": 0, "server": 0}
-    assert max(count.seconds().values()) < 0.1
 
 
 def test_training_sees_its_batches_and_not_a_last_one_of_a_single_sample():
@@ -150,12 +129,6 @@ def test_a_plan_foresees_what_a_fit_sees(method):
     with metering(Meter()) as meter:
         fit(make_federation(device="meta"), method)
     assert meter.work.training_samples == sum(seen_by(method).values()) > 0
-
-
-def test_clients_trained_together_see_as_much_as_one_after_another():
-    method = FedAvg(rounds=2, participation=1.0)
-    together = seen_by(method, execution=Execution(stacked=2))
-    assert together == seen_by(method) == {"local": 2 * 2 * 12 * 3, "server": 0}
 
 
 def test_dp_sgd_sees_the_samples_that_were_drawn():

@@ -3,9 +3,8 @@
 import hashlib
 
 import pytest
-import torch
 
-from federation.seeds import AXES, Seeds, Stream
+from federation.seeds import AXES, Seeds
 
 
 @pytest.mark.parametrize("axis", AXES)
@@ -15,13 +14,6 @@ def test_moving_one_axis_leaves_the_others(axis):
     assert all(
         moved.number(other, "x") == Seeds().number(other, "x") for other in AXES if other != axis
     )
-
-
-def test_an_unknown_axis_is_refused():
-    with pytest.raises(TypeError):
-        Seeds.moving(("weight",), 1)
-    with pytest.raises(AttributeError):
-        Seeds().number("weight")
 
 
 def test_the_streams_of_one_axis_differ():
@@ -52,27 +44,3 @@ def test_a_stream_is_the_hash_of_its_axis_seed_and_names():
 
 
 # -- streams --
-
-
-def stream(name="a"):
-    return Stream(Seeds().torch("shuffling", name), torch.device("cpu"))
-
-
-def test_a_stream_goes_on_where_it_was_and_repeats_under_its_name():
-    first, again = stream(), stream()
-    drawn = [first.normal(3).tolist() for _ in range(2)]
-    assert drawn[0] != drawn[1]
-    assert drawn == [again.normal(3).tolist() for _ in range(2)]
-    assert stream("b").normal(3).tolist() != drawn[0]
-
-
-def test_a_shuffle_holds_every_index_once():
-    order = stream().shuffled(50).tolist()
-    assert sorted(order) == list(range(50)) != order
-
-
-def test_a_planned_stream_has_shapes_only():
-    planned = Stream(None, torch.device("meta"))
-    drawn = [planned.choose(5, 3), planned.shuffled(4), planned.normal(2, 3)]
-    assert [tuple(tensor.shape) for tensor in drawn] == [(3,), (4,), (2, 3)]
-    assert all(tensor.is_meta for tensor in drawn)

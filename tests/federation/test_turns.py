@@ -28,20 +28,6 @@ def test_each_takes_a_step_in_turn_until_all_have_ended():
     take_turns([], CPU)
 
 
-def test_context_variables_of_one_are_not_seen_by_others():
-    seen = []
-
-    def training(name):
-        token = NAME.set(name)
-        yield
-        seen.append(NAME.get())
-        NAME.reset(token)
-
-    take_turns([training("a"), training("b")], CPU)
-    assert seen == ["a", "b"]
-    assert NAME.get() == "nobody"
-
-
 def test_what_one_raises_ends_all_and_each_among_its_own_variables():
     ended = []
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
-from federation.channel import Channel
 from federation.costs import Meter, metering
-from federation.federation import show_spent
 from federation.fitting import fit
 from federation.watching import (
     Point,
@@ -23,7 +19,6 @@ from federation.watching import (
 )
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
-from privacy.plan import DP_SGD, RELEASED
 from tests.federation.tiny import make_federation
 
 METHOD = FedAvg(rounds=2, participation=1.0)
@@ -73,16 +68,6 @@ def test_what_a_plan_only_follows_is_not_shown():
         show_epoch("loss", 1, 1, torch.empty((), device="meta"))
         assert not is_watched()
     assert points == []
-
-
-def test_epsilon_is_shown_where_an_accountant_has_one():
-    for mechanism, shown in ((DP_SGD, ["epsilon"]), (RELEASED, [])):
-        protection = SimpleNamespace(accountant=SimpleNamespace(epsilon=lambda: 2.0))
-        privacy = SimpleNamespace(protection=protection, mechanism=mechanism)
-        points: list[Point] = []
-        with watched(points.append):
-            show_spent(2, SimpleNamespace(channel=Channel(), privacy=privacy))
-        assert [point.series for point in points] == ["bytes/up", "bytes/down", *shown]
 
 
 def test_a_fit_shows_losses_metrics_and_bytes_of_every_round():

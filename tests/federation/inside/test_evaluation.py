@@ -9,7 +9,6 @@ from federation.data import LabelledSet
 from federation.fitting import fit
 from federation.inside.evaluation import OracleError, is_looked_at
 from federation.training.plan import TrainingPlan
-from federation.watching import watched
 from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 
@@ -129,20 +128,6 @@ def test_metrics_are_taken_after_as_many_epochs_and_rounds_as_are_looked_at(
     assert [len(m.history["accuracy"]) for m in federation.local_models()] == [epochs] * 2
     [model] = fit(federation, FedAvg(rounds=4))
     assert len(model.history["accuracy"]) == rounds
-
-
-def test_what_is_looked_at_is_shown_by_round_and_after_the_rounds_it_always_is():
-    federation, shown = make_federation(looks=2), []
-    model = federation.networks.initial()
-    with watched(shown.append):
-        for number in federation.rounds(6):
-            federation.evaluation.track(model)
-            if number == 5:
-                break
-        federation.evaluation.track(model)
-    found = [point.step for point in shown if point.series == "accuracy/global model"]
-    assert found == [3, 6]
-    assert len(federation.evaluation.history["accuracy"]) == 2
 
 
 @pytest.mark.parametrize(("looks", "tests"), [(0, 6), (4, 4), (9, 6)])

@@ -40,25 +40,6 @@ def test_local_models_learn_their_two_classes(trained):
         assert not set(outputs.argmax(dim=1).tolist()) & set(absent)
 
 
-def test_local_models_are_tracked_on_the_test_set_after_every_epoch(trained):
-    federation, models = trained
-    for model in models:
-        assert len(model.history["accuracy"]) == federation.local.epochs
-        assert (
-            model.history["accuracy"][-1]
-            == federation.evaluation.test(federation.networks.module(model))["accuracy"]
-        )
-
-
-def test_local_models_are_stages_that_are_computed_once(tmp_path):
-    first, second = (make_federation(stages=StageCache(tmp_path)) for _ in range(2))
-    models, again = first.local_models(), second.local_models()
-    assert [event.computed for event in first.stages.cache.events] == [True, True]
-    assert [event.computed for event in second.stages.cache.events] == [False, False]
-    assert all(same(a.state, b.state) for a, b in zip(models, again, strict=True))
-    assert models[0].lineage == again[0].lineage == first.stages.cache.events[0].key
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -81,12 +62,6 @@ def test_what_determines_a_local_model_is_part_of_its_key(trained, monkeypatch, 
 )
 def test_what_does_not_touch_a_local_model_keeps_its_key(trained, changes):
     assert make_federation(**changes).local_models()[0].lineage == trained[1][0].lineage
-
-
-def test_progress_names_client_and_epoch():
-    lines = []
-    make_federation(progress=lambda text, share: lines.append((text, share))).local_models()
-    assert lines[:3] == [(f"client 1/2 epoch {epoch}/3", epoch / 3) for epoch in (1, 2, 3)]
 
 
 def test_public_outputs_are_the_networks_outputs_without_augmentation(trained):

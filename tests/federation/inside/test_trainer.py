@@ -21,42 +21,6 @@ def same(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def test_training_returns_a_history_only_when_tracked():
-    federation = make_federation()
-    plan = TrainingPlan(epochs=2, batch_size=3)
-    arguments = (
-        federation.public.images,
-        torch.zeros(6, dtype=torch.long),
-        federation.task.loss,
-        plan,
-        "x",
-    )
-    assert federation.train(federation.networks.initial("cnn-small"), *arguments) == {}
-    assert (
-        len(
-            federation.train(federation.networks.initial("cnn-small"), *arguments, track=True)[
-                "accuracy"
-            ]
-        )
-        == 2
-    )
-
-
-def test_the_names_of_a_training_choose_its_shuffling():
-    federation = make_federation()
-
-    def weights(*names):
-        model = federation.networks.initial("cnn-small")
-        labels = torch.tensor([0, 1, 2] * 2)
-        federation.train(
-            model, federation.public.images, labels, federation.task.loss, federation.local, *names
-        )
-        return dict(model.state_dict())
-
-    assert same(weights("a"), weights("a"))
-    assert not same(weights("a"), weights("b"))
-
-
 def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream():
     federation = make_federation()
 

@@ -17,7 +17,6 @@ from federation.shared.conditional_gan import (
     make_critics,
     make_learner,
     reference_loss,
-    synthesise,
 )
 from federation.shared.learner import steps_per_epoch
 from models.perceptual import FeatureNetwork
@@ -150,32 +149,6 @@ def test_the_learning_rate_is_constant_then_falls_by_equal_amounts():
         rates.append(learner.schedule.get_last_lr()[0])
         learner.step()
     assert rates == pytest.approx([3, 3, 3, 3, 2, 2, 1, 1])
-
-
-class Echo(nn.Module):
-    """The map of the last class as an image."""
-
-    def forward(self, conditions):
-        return conditions[:, -1:]
-
-
-def test_images_are_stored_as_bytes():
-    maps = rectangles(600, 1)[1]
-    images = synthesise(make_dense_federation(), Echo(), maps)
-    assert images.dtype == torch.uint8
-    assert torch.equal(images[:, 0].long(), 255 * maps)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"gan_weights": "sizes"}, "unknown gan_weights 'sizes'; known: one, size"),
-        ({"batch_size": 0}, "batch_size must be at least 1"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        GanSettings(**fields)
 
 
 def test_a_task_without_label_maps_is_refused():

@@ -62,26 +62,6 @@ def test_the_gradient_by_hand():
     assert images.grad.tolist() == [[6, 12]]
 
 
-def test_gradients_of_several_clients_add_up(network):
-    together, alone = make_images(), [make_images() for _ in range(2)]
-    channel = Channel()
-    sum(
-        ask(channel, k, together, network, ("logits",))[0].sum() * (k + 1) for k in range(2)
-    ).backward()
-    for k, images in enumerate(alone):
-        (ask(channel, k, images, network, ("logits",))[0].sum() * (k + 1)).backward()
-    torch.testing.assert_close(together.grad, alone[0].grad + alone[1].grad)
-
-
-def test_nothing_of_the_clients_network_is_learnt_by_the_servers_loss():
-    network = nn.Linear(PIXELS, CLASSES, dtype=torch.float64)
-    images = make_images()
-    (logits,) = ask(Channel(), 0, images, lambda x: {"logits": network(x)}, ("logits",))
-    logits.sum().backward()
-    assert network.weight.grad is None
-    assert images.grad is not None
-
-
 # -- bytes --
 
 
@@ -115,23 +95,6 @@ def test_no_gradient_is_sent_for_an_output_that_the_loss_ignores(network, used, 
     assert channel.by_kind()["down/gradients"] == size(str(used), N, columns)
     network(local)[KINDS[used]].sum().backward()
     torch.testing.assert_close(images.grad, local.grad)
-
-
-def test_without_gradients_only_images_and_outputs_cross(network):
-    channel = Channel()
-    with torch.no_grad():
-        (logits,) = ask(channel, 0, make_images(), network, ("logits",))
-    assert not logits.requires_grad
-    assert channel.by_kind() == {
-        "down/images": size("images", N, PIXELS),
-        "up/logits": size("outputs", N, CLASSES),
-    }
-
-
-def test_what_the_client_says_beyond_the_kinds_asked_for_stays_there(network):
-    channel = Channel()
-    assert len(ask(channel, 0, make_images(), network, ("logits",))) == 1
-    assert set(channel.by_kind()) == {"down/images", "up/logits"}
 
 
 # -- the guard --
@@ -188,13 +151,3 @@ def test_a_plan_books_the_same_bytes_without_content():
         ("down", "gradients"),
         ("up", "gradients"),
     ]
-
-
-def test_steps_of_a_plan_count_every_crossing_as_often_as_it_would_happen():
-    channel, meter = Channel(), Meter()
-    images = torch.zeros(N, PIXELS, device="meta", requires_grad=True)
-    with metering(meter), meter.repeated(7, counted=False):
-        ask(channel, 0, images, lambda x: {"logits": x * 2}, ("logits",))[0].sum().backward()
-    single = size("images", N, PIXELS, dtype=torch.float32)
-    assert channel.ledger[0] == Transfer(0, "down", "images", 0, 7 * single, 7)
-    assert channel.by_kind()["up/gradients"] == 7 * single

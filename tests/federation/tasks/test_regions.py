@@ -24,11 +24,6 @@ def test_the_challenges_regions_lie_inside_each_other():
     assert enhancing.tolist() == [[0, 0], [0, 1]]
 
 
-def test_a_condition_is_minus_one_outside_and_one_inside():
-    task = Regions(TUMOUR)
-    assert task.condition(LABELS.clamp(max=1)).tolist() == [[[[-1, 1], [1, 1]]]]
-
-
 def test_pixels_are_counted_by_region_and_of_one_outside_too():
     assert Regions(BRATS).pixel_counts(LABELS).tolist() == [3, 2, 1]
     assert Regions(TUMOUR).pixel_counts(LABELS.clamp(max=1)).tolist() == [1, 3]
@@ -56,26 +51,6 @@ def test_pixels_without_a_label_do_not_count():
     assert seen.tolist() == pytest.approx([-(math.log(0.8) + math.log(0.6)) / 2])
     overlap = Regions(TUMOUR, cross_entropy=0, smooth=0.0).loss(outputs, targets)
     assert overlap.tolist() == pytest.approx([1 - 2 * 0.8 / (1.2 + 1)])
-
-
-def test_samples_have_a_loss_each_in_two_and_three_dimensions():
-    for sides in ((4, 4), (4, 4, 4)):
-        outputs = torch.randn(3, 3, *sides)
-        targets = torch.randint(0, 3, (3, *sides))
-        task = Regions(BRATS)
-        assert task.loss(outputs, targets).shape == (3,)
-        one = task.loss(outputs[1:2], targets[1:2])
-        torch.testing.assert_close(task.loss(outputs, targets)[1:2], one)
-
-
-def test_a_teachers_probabilities_are_best_imitated_by_themselves():
-    task = Regions(TUMOUR)
-    outputs = torch.tensor([[[[0.3, -1.2]]]])
-    own = task.distillation_loss(outputs, task.probabilities(outputs))
-    other = task.distillation_loss(outputs + 0.5, task.probabilities(outputs))
-    assert own < other
-    even = task.distillation_loss(torch.zeros(1, 1, 1, 2), torch.full((1, 1, 1, 2), 0.5))
-    assert even.tolist() == pytest.approx([math.log(2)])
 
 
 @pytest.mark.parametrize("task", [Regions(TUMOUR), Regions(BRATS)])

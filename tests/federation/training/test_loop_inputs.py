@@ -1,11 +1,9 @@
 """What goes through the two loops of learning: batches, inputs and samples of all kinds."""
 
-import functools
 from dataclasses import dataclass
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -16,11 +14,9 @@ from federation.training.inputs import (
     Inputs,
     Normalisation,
     batches,
-    channels_last,
     unit_range,
 )
-from federation.training.loops import predict, prediction_batch
-from federation.training.plan import TrainingPlan
+from federation.training.loops import predict
 from tests.federation.training.one_pixel import (
     PLAIN,
     DropsHalf,
@@ -46,13 +42,6 @@ def test_batches_hold_every_sample_once_but_for_a_lonely_last_one(samples, batch
     assert set(drawn) <= set(range(samples))
 
 
-def test_batches_are_shuffled_anew_in_every_epoch():
-    stream = generator()
-    assert [b.tolist() for b in batches(50, 10, stream)] != [
-        b.tolist() for b in batches(50, 10, stream)
-    ]
-
-
 # -- inputs and prediction --
 
 
@@ -74,22 +63,6 @@ def test_predictions_are_made_in_evaluation_mode_without_gradients():
     assert torch.equal(first, second)
     assert not first.requires_grad
     assert model.norm.num_batches_tracked == 0
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_predicting_restores_the_mode(training):
-    model = DropsHalf().train(training)
-    predict(model, pixels(1, 2), normalise=PLAIN)
-    assert all(module.training == training for module in model.modules())
-
-
-def test_an_image_is_predicted_the_same_wherever_it_stands_among_many():
-    images = pixels(*range(250)).repeat(3, 1, 1, 1)  # more than go through the network at once
-    predicted = predict(line(), images, normalise=PLAIN)
-    assert predicted.shape == (750, 1)
-    torch.testing.assert_close(predicted[:250], predict(line(), images[:250], normalise=PLAIN))
-    torch.testing.assert_close(predicted[250:500], predicted[:250])
-    torch.testing.assert_close(predicted[500:], predicted[:250])
 
 
 def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
@@ -127,15 +100,6 @@ def test_float32_samples_are_not_rescaled_and_others_are_refused():
     assert unit_range(stored) is stored
     with pytest.raises(ValueError, match=r"^samples are uint8 or float32, not torch.float64$"):
         unit_range(stored.double())
-
-
-def test_volumes_are_normalised_channel_by_channel_whatever_their_sides():
-    volumes = torch.tensor([4.0, -2.0]).view(1, 2, 1, 1, 1).expand(3, 2, 4, 5, 6)
-    out = Normalisation((2.0, 0.0), (4.0, 0.5))(volumes)
-    assert out.shape == volumes.shape
-    assert out.is_contiguous(memory_format=torch.channels_last_3d)
-    assert torch.equal(out[:, 0], torch.full((3, 4, 5, 6), 0.5))
-    assert torch.equal(out[:, 1], torch.full((3, 4, 5, 6), -4.0))
 
 
 def test_a_transform_comes_before_the_mean_is_taken_off_in_training_and_prediction():
@@ -194,25 +158,3 @@ def test_a_quarter_turn_is_of_square_images():
     images, labels = torch.zeros(2, 1, 4, 6), torch.zeros(2, dtype=torch.int64)
     with pytest.raises(ValueError, match="square images"):
         Inputs(PLAIN, Augmentation(quarter_turns=True), generator()).pairs(images, labels)
-
-
-def test_a_network_of_volumes_learns_from_float32_samples():
-    torch.manual_seed(0)
-    labels = torch.tensor([0, 1] * 8)
-    volumes = torch.randn(16, 1, 3, 4, 5) + 40 * labels.view(-1, 1, 1, 1, 1)
-    model = channels_last(
-        nn.Sequential(nn.Conv3d(1, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(240, 2))
-    )
-    normalise = Normalisation((20.0,), (20.0,))
-    plan = TrainingPlan(epochs=5, batch_size=4, lr=0.01)
-    loss = functools.partial(F.cross_entropy, reduction="none")
-    fit(model, volumes, labels, plan, loss, normalise=normalise)
-    assert predict(model, volumes, normalise=normalise).argmax(dim=1).tolist() == labels.tolist()
-
-
-def test_large_samples_are_predicted_fewer_at_a_time():
-    small, large = (torch.empty(1, 1, side, 128, 128, dtype=torch.uint8) for side in (1, 12))
-    assert [prediction_batch(samples) for samples in (small, large)] == [250, 62]
-    assert prediction_batch(torch.empty(1, 1).expand(1, 10**9)) == 1
-    elsewhere = (torch.empty(1, 1, side, side, device="meta") for side in (32, 256, 8192))
-    assert [prediction_batch(samples) for samples in elsewhere] == [2000, 256, 1]

@@ -2,19 +2,16 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
-from federation.augmentation import Augmentation
 from federation.costs import Meter, metering
 from federation.training.plan import DivergedError, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (
     DropsHalf,
     fit,
-    generator,
     line,
     outputs_only,
     pixels,
@@ -65,29 +62,6 @@ def test_momentum_and_weight_decay_are_those_of_the_plan():
     assert weight_of(model) == pytest.approx(0.7024)
 
 
-def test_what_is_not_fused_goes_over_all_tensors_at_once_where_torch_can():
-    for name in ("adam", "sgd"):  # `fused` that is False, and not None, would forbid it
-        plan = TrainingPlan(1, 2, optimizer=name)
-        options = plan.make_optimizer([nn.Parameter(torch.ones(1))], fused=False).defaults
-        assert (options["fused"], options["foreach"]) == (None, None)
-
-
-def test_rmsprop_is_torchs():
-    model, same = line(1.0), torch.tensor([1.0], requires_grad=True)
-    plan = TrainingPlan(2, 2, lr=0.05, optimizer="rmsprop", weight_decay=0.2)
-    fit(model, pixels(255, 255), torch.zeros(2), plan, loss=outputs_only)
-    optimizer = torch.optim.RMSprop([same], lr=0.05, weight_decay=0.2)
-    for _ in range(2):
-        same.grad = torch.ones(1)
-        optimizer.step()
-    assert weight_of(model) == pytest.approx(same.item())
-    # Step 1: gradient 1 + 0.2 x 1 = 1.2, of which a hundredth of the square is the mean square, so
-    # the step is ten rates.
-    model = line(1.0)
-    fit(model, pixels(255, 255), torch.zeros(2), replace(plan, epochs=1), loss=outputs_only)
-    assert weight_of(model) == pytest.approx(1 - 0.05 * 10, abs=1e-6)
-
-
 def test_a_cosine_schedule_falls_from_the_first_rate_to_the_final_one():
     model, weights = line(0.0), [0.0]
     plan = sgd(epochs=4, lr=1.0, schedule="cosine", final_lr=0.2)
@@ -103,55 +77,6 @@ def test_a_cosine_schedule_falls_from_the_first_rate_to_the_final_one():
     assert rates == pytest.approx(
         [0.2 + 0.8 * (1 + math.cos(math.pi * e / 4)) / 2 for e in range(4)]
     )
-
-
-def test_augmentation_is_applied_to_the_training_images():
-    model = line(0.0)
-    images = torch.zeros(50, 1, 1, 1, dtype=torch.uint8)
-    fit(
-        model,
-        images,
-        torch.zeros(50),
-        sgd(batch_size=50),
-        outputs_only,
-        augmentation=Augmentation(channel_shift=0.5),
-    )
-    assert weight_of(model) < -0.001  # black images alone would leave the weight at 0
-
-
-def test_the_shuffling_generator_determines_the_result():
-    def trained(seed):
-        model = line(2.0)
-        fit(
-            model,
-            pixels(0, 50, 100, 150, 200, 250),
-            torch.arange(6.0),
-            sgd(batch_size=2),
-            generator=generator(seed),
-        )
-        return weight_of(model)
-
-    assert trained(1) == trained(1)
-    assert len({trained(seed) for seed in range(5)}) > 1
-
-
-def test_a_model_put_into_evaluation_mode_by_a_callback_goes_on_training():
-    modes = []
-
-    class Watch(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.line = line()
-
-        def forward(self, images):
-            modes.append(self.training)
-            return self.line(images)
-
-    model = Watch()
-    fit(
-        model, pixels(255, 0), torch.zeros(2), sgd(epochs=2), after_epoch=lambda epoch: model.eval()
-    )
-    assert modes == [True, True]
 
 
 # -- penalties, limits and empty sets --

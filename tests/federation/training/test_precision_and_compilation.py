@@ -154,19 +154,6 @@ def test_full_batches_are_compiled_and_a_smaller_last_one_is_not(compiler):
     assert len(compiled.heard) == len(plain.heard) == 8
 
 
-def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(compiler):
-    federation = make_federation(4, execution=Execution(compile="default"))
-    for network in ("cnn-small", "resnet8-narrow"):
-        for client in federation.clients:
-            model = federation.networks.initial(network)
-            federation.train_on_clients([(client, model)], sgd(batch_size=5))
-    assert compiler.modes == [None]
-    assert compiler.sizes == [5, 5] * 8  # of twelve samples
-    learn(Listening(), Execution(compile="reduce-overhead"), epochs=1, batch_size=30)
-    learn(Listening(), Execution("tf32", "reduce-overhead"), epochs=1, batch_size=30)
-    assert compiler.modes == [None, "reduce-overhead"]
-
-
 @pytest.mark.slow  # the compiler alone takes a dozen seconds
 @pytest.mark.skipif(
     not any(map(shutil.which, [os.environ.get("CXX", "g++"), "g++", "clang++"])),
