@@ -194,19 +194,23 @@ class Meter:
         return self._known[key]
 
     @contextlib.contextmanager
+    def having(self, **attributes: Any) -> Iterator[None]:
+        """Inside, the meter has these attributes."""
+        before = {name: getattr(self, name) for name in attributes}
+        self.__dict__.update(attributes)
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
+    @contextlib.contextmanager
     def repeated(self, times: int, counted: bool) -> Iterator[None]:
         """Book what happens inside `times` times; with `counted` also its tensor operations, which
         no loop here books.
         """
-        self.times *= times
-        try:
-            if counted:
-                with self._counted():
-                    yield
-            else:
+        with self.having(times=self.times * times):
+            with self._counted() if counted else contextlib.nullcontext():
                 yield
-        finally:
-            self.times //= times
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
@@ -256,24 +260,9 @@ class Meter:
             passes += BACKWARD if learns(model) else int(inputs.requires_grad)
         self._shared[load] += (counter.flops - before) * passes
 
-    @contextlib.contextmanager
-    def fewer(self, times: int, of: int) -> Iterator[None]:
+    def fewer(self, times: int, of: int) -> contextlib.AbstractContextManager[None]:
         """Inside `repeated(of, ...)`: book what happens inside `times` times alone."""
-        before = self.times
-        self.times = before * times // of
-        try:
-            yield
-        finally:
-            self.times = before
-
-    @contextlib.contextmanager
-    def looking(self) -> Iterator[None]:
-        """Book what happens inside as a look at a run."""
-        before, self.looks = self.looks, True
-        try:
-            yield
-        finally:
-            self.looks = before
+        return self.having(times=self.times * times // of)
 
     def reset(self) -> tuple[Work, int]:
         """Begin at nothing; returns work and peak bytes until now, for `restore`."""

@@ -14,7 +14,7 @@ import contextvars
 import functools
 import gc
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
@@ -35,20 +35,6 @@ WARM_UP = 3
 """Steps before the recording, in which libraries choose kernels and allocate what they keep."""
 
 
-class Recorder(Protocol):
-    """How the steps of one training are recorded on a device."""
-
-    def aside(self) -> contextlib.AbstractContextManager[None]:
-        """Inside, steps are taken that warm up for the recording."""
-
-    def record(
-        self, step: Callable[[], None], generators: Sequence[torch.Generator]
-    ) -> Callable[[], None]:
-        """What does again as `step` would, which is not taken; `generators` are what it draws
-        from, beside the device's own.
-        """
-
-
 class CudaGraphs:
     """The recorder of a CUDA device."""
 
@@ -57,8 +43,9 @@ class CudaGraphs:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """On the stream of recordings; where the present one is not the default one, on that, for
-        what other graphs do beside this one must not use the same workspaces of libraries.
+        """Inside, steps are taken that warm up for the recording: on its stream. Where the present
+        one is not the default one, on that, for what other graphs do beside this one must not use
+        the same workspaces of libraries.
         """
         with torch.cuda.device(self._device):
             usual = torch.cuda.current_stream()
@@ -74,6 +61,9 @@ class CudaGraphs:
     def record(
         self, step: Callable[[], None], generators: Sequence[torch.Generator]
     ) -> Callable[[], None]:
+        """What does again as `step` would, which is not taken; `generators` are what it draws
+        from, beside the device's own.
+        """
         graph = torch.cuda.CUDAGraph()
         for generator in generators:  # newer versions of torch find them by themselves
             graph.register_generator_state(generator)
@@ -121,11 +111,11 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
-RECORDERS: dict[str, Callable[[torch.device], Recorder]] = {"cuda": CudaGraphs}
+RECORDERS: dict[str, Callable[[torch.device], CudaGraphs | Tape]] = {"cuda": CudaGraphs}
 """By type of device; on others a step runs as it is."""
 
 
-def recorder_on(device: torch.device) -> Recorder | None:
+def recorder_on(device: torch.device) -> CudaGraphs | Tape | None:
     """The recorder of one training on a device, if there is any."""
     make = RECORDERS.get(device.type)
     return None if make is None else make(device)
@@ -139,7 +129,7 @@ class Replayed:
     """
 
     def __init__(
-        self, step: Step, generators: Sequence[torch.Generator], recorder: Recorder | None
+        self, step: Step, generators: Sequence[torch.Generator], recorder: CudaGraphs | Tape | None
     ):
         self._step = step
         self._generators = generators

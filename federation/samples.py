@@ -130,7 +130,7 @@ def aside() -> Iterator[None]:
     look at a run, not by its method.
     """
     meter = active_meter()
-    with apart(), meter.looking() if meter is not None else contextlib.nullcontext():
+    with apart(), contextlib.nullcontext() if meter is None else meter.having(looks=True):
         token = _active.set(None)
         try:
             yield
@@ -146,13 +146,10 @@ def on_client() -> Iterator[None]:
         return
     token, meter, count = _place.set(LOCAL), active_meter(), _active.get()
     started = time.perf_counter()
-    if meter is not None:
-        meter.local = True
     try:
-        yield
+        with contextlib.nullcontext() if meter is None else meter.having(local=True):
+            yield
     finally:
         _place.reset(token)
-        if meter is not None:
-            meter.local = False
         if count is not None:
             count.add(LOCAL_SECONDS, time.perf_counter() - started)

@@ -28,9 +28,9 @@ from datasets.source import (
 )
 from federation.client import Shard
 from federation.data import LabelledSet
-from federation.windows import resize, sides_of
 from federation.tasks.targets import resize_targets, targets_of
 from federation.training.inputs import Normalisation
+from federation.windows import resize, sides_of
 from results.files import digest
 from results.names import near
 

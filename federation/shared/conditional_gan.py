@@ -85,8 +85,6 @@ class GanSettings:
         check_known(
             self, gan_weights=("one", "size"), generator=catalogue.networks(), features=NETWORKS
         )
-        if self.batch_size < 1:
-            raise ValueError("batch_size must be at least 1")
 
 
 def discriminator_loss(generated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:

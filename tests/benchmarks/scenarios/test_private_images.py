@@ -9,11 +9,11 @@ import torch
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
-from federation.windows import resize
 from federation.seeds import Seeds
 from federation.tasks.images import Classification
 from federation.tasks.pixels import Segmentation
 from federation.tasks.values import DenseRegression
+from federation.windows import resize
 from models.entry import ModelError
 from tests.benchmarks.scenarios.image_federations import (
     divide,
