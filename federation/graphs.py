@@ -161,7 +161,7 @@ def read_rate_from(rate: torch.Tensor, optimizer: torch.optim.Optimizer) -> None
     """
     for group in optimizer.param_groups:
         group["lr"] = rate
-        if rate.is_cuda:
+        if rate.device.type != "cpu":
             group["capturable"] = True
             group["foreach"] = not group.get("fused")
 

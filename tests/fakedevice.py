@@ -195,11 +195,14 @@ class Draws(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in (torch.tensor, torch.as_tensor) and "device" in kwargs:
             return func(*args, **{**kwargs, "device": "cpu"}).to(kwargs["device"])
-        if func is torch.Tensor.__getitem__ and isinstance(args[1], list | tuple):
+        if func is torch.Tensor.new_tensor:
+            return torch.tensor(args[1], dtype=args[0].dtype).to(args[0].device)
+        indexing = func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
+        if indexing and isinstance(args[1], list | tuple):
             device = args[0].device
             places = [args[1]] if isinstance(args[1], list) else args[1]
             places = [torch.tensor(p).to(device) if isinstance(p, list) else p for p in places]
-            args = (args[0], tuple(places))
+            args = (args[0], tuple(places), *args[2:])
         out = func(*args, **kwargs)
         generator = kwargs.get("generator")
         if generator is not None and generator.device.type != out.device.type:
@@ -284,6 +287,9 @@ class Kept:
 
 class Backend(_DummyBackendModule):
     """What torch asks of a kind of device; generators of it draw nothing."""
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.bfloat16]
 
     def get_rng_state(self, *device: Any) -> None:
         pass

@@ -87,19 +87,6 @@ def test_a_stage_that_fails_is_not_kept_and_not_locked(cache):
     assert cache.get(request()).tensors["x"].tolist() == [1.0, 2.0]
 
 
-def test_every_use_of_a_stage_is_reported(tmp_path):
-    seen = []
-    cache = StageCache(tmp_path, report=seen.append)
-    cache.get(request())
-    cache.get(request())
-    assert [(e.kind, e.label, e.key, e.computed, e.note) for e in seen] == [
-        ("test", "a stage", request().key, True, ""),
-        ("test", "a stage", request().key, False, ""),
-    ]
-    assert seen == cache.events
-    assert seen[1].seconds == 0
-
-
 # -- several at once --
 
 

@@ -11,7 +11,6 @@ from federation.fitting import fit
 from federation.training.inputs import Normalisation
 from federation.training.loops import predict
 from methods.fedavg import FedAvg
-from methods.feddf import FedDF
 from methods.fediod import FedIOD
 from tests.federation.tiny import make_client, make_federation
 
@@ -52,14 +51,6 @@ def test_a_convolution_costs_two_operations_per_weight_and_output_pixel():
     meter = Meter()
     meter.book_prediction(nn.Conv2d(3, 8, 3, padding=1, bias=False).to("meta"), images(1, side=6))
     assert meter.work.flops == 2 * (3 * 3 * 3) * 8 * 36
-
-
-def test_models_that_differ_only_in_stride_have_costs_of_their_own():
-    meter = Meter()
-    for stride in (1, 2):
-        model = nn.Sequential(nn.Conv2d(3, 1, 2, stride=stride, padding=0, bias=False)).to("meta")
-        meter.book_prediction(model, images(1, side=4))
-    assert meter.work.flops == 2 * 12 * 9 + 2 * 12 * 4
 
 
 def test_peak_memory_is_four_times_the_weights_and_the_activations_of_a_batch():
@@ -231,16 +222,6 @@ def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
     assert (planned.total("up"), planned.total("down")) == (3 * 2 * model, 3 * 2 * model)
     # the test set after every round, and once more by what is returned
     assert meter.work.predicted_samples == (3 + 1) * 6
-
-
-@pytest.mark.parametrize(("interval", "validations"), [(3, 1 + 2), (8, 1 + 1), (9, 1)])
-def test_a_plan_of_feddf_counts_its_validations(interval, validations):
-    """A round of eight steps: before them, and after each interval that is whole."""
-    method = FedDF(rounds=1, participation=1.0, distillation_steps=8, evaluation_interval=interval)
-    real, planned, meter = ledgers(method)
-    assert planned.ledger == real.ledger
-    public, tested = 2 * 6, 6
-    assert meter.work.predicted_samples == public + tested + 6 * validations
 
 
 PASSES = {

@@ -1,12 +1,22 @@
 """Averages of network states, by hand: parameters, BatchNorm's statistics and its counter."""
 
+import math
 import weakref
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
-from federation.shared.averaging import average_states
+from federation.shared.averaging import (
+    aligned,
+    attention_bounds,
+    average_states,
+    quantised,
+    restored,
+)
+from federation.tasks.images import Classification, MultiLabel
 
 
 def state(**entries):
@@ -90,3 +100,53 @@ def test_weights_that_are_negative_or_all_zero_are_refused(weights):
 def test_another_number_of_weights_than_of_states_is_refused(states, weights):
     with pytest.raises(ValueError, match=f"got {states} states and {len(weights)} weights"):
         average_states([state(w=[1.0])] * states, weights)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000))
+def test_in_bytes_values_are_within_half_a_step(seed):
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(7, 3, 2, 2, generator=generator) * torch.tensor([0.01, 1.0, 100.0]).view(
+        3, 1, 1
+    )
+    values[:, 1, 1, 1] = 0.5
+    found = restored(quantised(values))
+    by_class = values.transpose(0, 1).flatten(1)
+    step = (by_class.amax(dim=1) - by_class.amin(dim=1)) / 255
+    assert ((found - values).abs() <= 0.51 * step.view(3, 1, 1)).all()
+
+
+def test_a_class_of_equal_values_survives_in_bytes():
+    values = torch.tensor([[2.5, 0.0], [2.5, 0.0]])
+    assert restored(quantised(values)).tolist() == values.tolist()
+
+
+NAN = math.nan
+FIRST, SECOND = [[1.0, 0.2], [0.6, 0.0]], [[0.5, 1.0], [0.7, 0.0]]
+
+
+def test_bounds_are_the_least_and_the_greatest_of_the_clients_maps():
+    maps = torch.tensor([FIRST, SECOND])[:, None, None]
+    consensus, diversity = attention_bounds(maps, torch.ones(2, 1, dtype=torch.bool))
+    torch.testing.assert_close(consensus, torch.tensor([[[[0.5, 0.2], [0.6, 0.0]]]]))
+    torch.testing.assert_close(diversity, torch.tensor([[[[1.0, 1.0], [0.7, 0.0]]]]))
+
+
+def test_only_clients_that_hold_a_class_bound_its_attention():
+    maps = torch.tensor([[[FIRST, FIRST, FIRST]], [[SECOND, SECOND, [[NAN, NAN], [NAN, NAN]]]]])
+    consensus, diversity = attention_bounds(
+        maps, torch.tensor([[False, False, True], [True, False, False]])
+    )
+    for bound in (consensus, diversity):
+        torch.testing.assert_close(bound, torch.tensor([[SECOND, [[0.0, 0.0], [0.0, 0.0]], FIRST]]))
+
+
+def test_maps_are_enlarged_bilinearly_and_put_at_the_places_of_their_classes():
+    maps = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]]])
+    torch.testing.assert_close(aligned(maps, (2, 2), None, Classification(2)), maps)
+    # The second of four positions lies a quarter of the way: 2 * 0.25 * 0.75.
+    assert aligned(maps, (4, 4), None, Classification(2))[0, 0, 1, 1].item() == pytest.approx(0.375)
+    own, task = MultiLabel(("c", "a")), MultiLabel(("a", "b", "c"))
+    placed = aligned(maps, (2, 2), own, task)
+    torch.testing.assert_close(placed[:, [0, 2]], maps[:, [1, 0]])
+    assert placed[:, 1].isnan().all()

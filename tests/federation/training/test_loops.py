@@ -42,26 +42,6 @@ def test_sample_weights_scale_losses_before_the_mean_over_the_batch():
     assert weight_of(model) == pytest.approx(2.0 - 0.1 * 1.58)
 
 
-def test_an_epoch_takes_one_step_per_batch():
-    model = line(0.0)
-    fit(model, pixels(*[255] * 6), torch.zeros(6), sgd(epochs=2, batch_size=3), loss=outputs_only)
-    assert weight_of(model) == pytest.approx(-4 * 0.1)
-
-
-def test_momentum_and_weight_decay_are_those_of_the_plan():
-    model = line(1.0)
-    fit(
-        model,
-        pixels(255, 255),
-        torch.zeros(2),
-        sgd(epochs=2, momentum=0.5, weight_decay=0.2),
-        loss=outputs_only,
-    )
-    # Step 1: velocity 1 + 0.2 x 1 = 1.2, weight 0.88. Step 2: velocity 0.6 + 1 + 0.2 x 0.88 =
-    # 1.776, weight 0.7024.
-    assert weight_of(model) == pytest.approx(0.7024)
-
-
 def test_a_cosine_schedule_falls_from_the_first_rate_to_the_final_one():
     model, weights = line(0.0), [0.0]
     plan = sgd(epochs=4, lr=1.0, schedule="cosine", final_lr=0.2)

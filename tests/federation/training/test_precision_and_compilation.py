@@ -71,18 +71,6 @@ def test_a_pass_in_bf16_is_close_to_one_in_single_precision_and_not_the_same():
     )  # precision is not a matter of size
 
 
-def test_training_in_bf16_learns_the_same_with_other_weights_in_single_precision():
-    federation = make_federation()
-    images, labels = bright_task()
-    states = []
-    for execution in (DEFAULT, Execution("bf16")):
-        model = learn(federation.networks.initial("cnn-small"), execution)
-        assert (predict(model, images, normalise=GREY).argmax(1) == labels).double().mean() == 1
-        states.append(model.state_dict())
-    assert {tensor.dtype for tensor in states[1].values()} == {torch.float32}
-    assert 0 < max((states[0][name] - states[1][name]).abs().max() for name in states[0]) < 0.1
-
-
 def test_every_training_step_is_in_bf16_and_no_prediction_is():
     model, (images, _) = Listening(), bright_task()
     learn(
