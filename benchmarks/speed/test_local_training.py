@@ -22,8 +22,7 @@ from federation.data import LabelledSet, TrainingSet
 from federation.execution import Execution
 from federation.tasks.images import Classification
 from federation.training.inputs import Inputs, Normalisation
-from federation.training.loops import train
-from federation.training.loops import evaluate
+from federation.training.loops import evaluate, train
 from federation.training.plan import Training, TrainingPlan
 from models.catalogue import build
 

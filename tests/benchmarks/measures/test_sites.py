@@ -19,8 +19,8 @@ from benchmarks.measures.sites import (
 )
 from federation.data import LabelledSet
 from federation.tasks.images import Classification
-from federation.tasks.values import Reconstruction
 from federation.tasks.pixels import TUMOUR, Regions
+from federation.tasks.values import Reconstruction
 from federation.training.inputs import Normalisation
 from results.arrays import unpack
 from results.record import Measurement
