@@ -10,8 +10,20 @@ DISTRIBUTIONS = ("iid", "niid1", "niid2", "niid3")
 MIXED = "resnet+densenet"
 
 ROWS = (
-    Row("client-resnet", "standalone", "Client (ResNet)", role="resnet", needs=("network.client", "resnet")),
-    Row("client-densenet", "standalone", "Client (DenseNet)", role="densenet", needs=("network.client", "densenet")),
+    Row(
+        "client-resnet",
+        "standalone",
+        "Client (ResNet)",
+        role="resnet",
+        needs=("network.client", "resnet"),
+    ),
+    Row(
+        "client-densenet",
+        "standalone",
+        "Client (DenseNet)",
+        role="densenet",
+        needs=("network.client", "densenet"),
+    ),
     Row("global-avg", "average-distillation", "Global (avg.)"),
     Row("global-labeled", "labeled-distillation", "Global (labeled)", upper_bound=True),
     Row("global-dlad", "dlad", "Global (DLAD)"),
@@ -25,7 +37,11 @@ AXES = {
     "global-model": "network.server",
 }
 
-RESNETS: dict[str, Scalar] = {"partition.clients": 10, "network.client": "resnet", "network.server": "resnet"}
+RESNETS: dict[str, Scalar] = {
+    "partition.clients": 10,
+    "network.client": "resnet",
+    "network.server": "resnet",
+}
 
 SETTINGS = (
     Setting("data.image_size", {"dataset=mnist": 28, "": 32}, "assumed",

@@ -35,7 +35,13 @@ def _sizes(films: int) -> dict[str, int]:
 
 
 def _ablation(key: str, title: str, bounds: bool, dropped: int) -> Row:
-    return Row(key, "fedad", title, absent=("clients=None",), config={"fedad.bounds": bounds, "fedad.dropped": dropped})
+    return Row(
+        key,
+        "fedad",
+        title,
+        absent=("clients=None",),
+        config={"fedad.bounds": bounds, "fedad.dropped": dropped},
+    )
 
 
 CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
@@ -43,8 +49,15 @@ FEDAD = Row("fedad", "fedad", "FedAD")
 OFFERED = (
     Row("fedad-one-shot", "fedad", "FedAD, one-shot", config={"fedad.one_shot": True}),
     Row("fedad-online", "fedad", "FedAD, online", config={"fedad.one_shot": False}),
-    Row("fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}),
-    Row("fedad-quantised", "fedad", "FedAD, one-shot in uint8", config={"fedad.one_shot": True, "fedad.quantised": True}),
+    Row(
+        "fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}
+    ),
+    Row(
+        "fedad-quantised",
+        "fedad",
+        "FedAD, one-shot in uint8",
+        config={"fedad.one_shot": True, "fedad.quantised": True},
+    ),
 )
 
 SETTINGS = (
@@ -123,7 +136,12 @@ SETTINGS = (
 )  # fmt: skip
 
 DOMAINS = (NIH, CHEXPERT)
-K_COLUMNS = tuple({"dataset": site, "clients": k, "alpha": a} for site in DOMAINS for a in ("1", "0.1") for k in ("3", "5"))
+K_COLUMNS = tuple(
+    {"dataset": site, "clients": k, "alpha": a}
+    for site in DOMAINS
+    for a in ("1", "0.1")
+    for k in ("3", "5")
+)
 
 _table = partial(Table, unit="percent", offered=OFFERED)
 
@@ -193,7 +211,10 @@ PAPER = Paper(
         _table(
             key="table3",
             caption="Mean AUC against the number of public films (CheXpert, K = 3, alpha = 1)",
-            rows=(replace(CENTRALIZED, absent=("public-size=" + "|".join(map(str, SIZES)),)), replace(FEDAD, absent=NO_PUBLIC)),
+            rows=(
+                replace(CENTRALIZED, absent=("public-size=" + "|".join(map(str, SIZES)),)),
+                replace(FEDAD, absent=NO_PUBLIC),
+            ),
             columns=grid(dataset=(CHEXPERT,), **{"public-size": ("none", *map(str, SIZES))}),
             axes={"dataset": "data.name", "public-size": ""},
             metrics=("mauc",),
@@ -245,7 +266,12 @@ PAPER = Paper(
                 Row("fedmd", "fedmd", "FedMD", absent=(TWO,)),
                 Row("no-bound", "fedad", "FedAD without the bound", config={"fedad.bounds": False}),
                 Row("lower", "fedad", "FedAD, lower bound alone", config={"fedad.upper": False}),
-                Row("scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}),
+                Row(
+                    "scaled",
+                    "fedad",
+                    "FedAD, bounds without 1/HW",
+                    config={"fedad.bound_scale": "mean"},
+                ),
                 FEDAD,
             ),
             columns=grid(train=("one-site", "two-sites")),

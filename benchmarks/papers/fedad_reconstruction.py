@@ -111,7 +111,10 @@ ABLATION: tuple[tuple[str, str, Mapping[str, Scalar]], ...] = (
 """Table 6's six printed columns, here its rows; which ticks they have is inferred."""
 
 IN_DOMAIN = tuple(
-    {"train": train, "test": test, "modality": modality} for train in (*SITES, ALL) for test in SITES for modality in MODALITIES
+    {"train": train, "test": test, "modality": modality}
+    for train in (*SITES, ALL)
+    for test in SITES
+    for modality in MODALITIES
 )
 UNSEEN = tuple(
     {"train": train, "test": test, "modality": modality}

@@ -7,7 +7,9 @@ Li et al. 2019, or of a comparator (FedMD, diogenes0319).
 from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 PLAIN, NOISY, NOISIER = ("none", "none"), ("1", "1"), ("1", "0.01")
-COLUMNS = tuple({"dataset": "brats2018", "eps1": eps1, "eps3": eps3} for eps1, eps3 in (PLAIN, NOISY, NOISIER))
+COLUMNS = tuple(
+    {"dataset": "brats2018", "eps1": eps1, "eps3": eps3} for eps1, eps3 in (PLAIN, NOISY, NOISIER)
+)
 AVERAGED = "method=fedavg|li-2019"
 INFINITE = float("inf")
 

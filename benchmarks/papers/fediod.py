@@ -28,11 +28,29 @@ ROWS = (
 )
 
 CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
-EQ10 = Row("fediod-eq10", "fediod", "FedIOD, Eq. 10 as printed", config={"fediod.printed_mimic": True}, protocol="paper")
+EQ10 = Row(
+    "fediod-eq10",
+    "fediod",
+    "FedIOD, Eq. 10 as printed",
+    config={"fediod.printed_mimic": True},
+    protocol="paper",
+)
 OFFERED = (
     Row("fediod-released", "fediod", "FedIOD", protocol="released"),
-    Row("fediod-own", "fediod", "FedIOD, D(x) as own", config={"fediod.weights": "eq8-own"}, protocol="paper"),
-    Row("fediod-printed", "fediod", "FedIOD, linear Eq. 2", config={"fediod.logarithmic": False}, protocol="paper"),
+    Row(
+        "fediod-own",
+        "fediod",
+        "FedIOD, D(x) as own",
+        config={"fediod.weights": "eq8-own"},
+        protocol="paper",
+    ),
+    Row(
+        "fediod-printed",
+        "fediod",
+        "FedIOD, linear Eq. 2",
+        config={"fediod.logarithmic": False},
+        protocol="paper",
+    ),
     EQ10,
     CENTRALIZED,
     Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}),
@@ -256,16 +274,27 @@ PAPER = Paper(
             key="table5",
             caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
             rows=(Row("fedkd", "fedkd", "FedKD"), Row("fediod", "fediod", "FedIOD")),
-            columns=tuple({"epsilon": epsilon, "dp": dp} for dp in ("yes", "no") for epsilon in ("3.5", "6.0", "7.7", "10.0")),
+            columns=tuple(
+                {"epsilon": epsilon, "dp": dp}
+                for dp in ("yes", "no")
+                for epsilon in ("3.5", "6.0", "7.7", "10.0")
+            ),
             axes={**AXES, "epsilon": "privacy.epsilon", "dp": "privacy.dp"},
             fixed={"data.name": "cifar10", "partition.alpha": 1},
             unit="percent",
             x_axis="epsilon",
             seed_axes=("noise",),
-            mechanism=Mechanism(10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"),
+            mechanism=Mechanism(
+                10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"
+            ),
             offered=(
                 Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
-                Row("fedkd-dp-sgd", "fedkd", "FedKD, DP-SGD teachers", config={"privacy.mechanism": "dp-sgd"}),
+                Row(
+                    "fedkd-dp-sgd",
+                    "fedkd",
+                    "FedKD, DP-SGD teachers",
+                    config={"privacy.mechanism": "dp-sgd"},
+                ),
                 Row("fedavg", "fedavg", "FedAvg, DP-SGD"),
                 Row("standalone", "standalone", "Standalone, DP-SGD"),
             ),
@@ -274,20 +303,60 @@ PAPER = Paper(
             key="table6",
             caption="Ablation of FedIOD's losses and weights (CIFAR-10, alpha = 0.1, ResNet-8)",
             rows=(
-                Row("gan=avg", "fediod", "GAN avg", config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN}),
+                Row(
+                    "gan=avg",
+                    "fediod",
+                    "GAN avg",
+                    config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN},
+                ),
                 Row("gan=eq2", "fediod", "GAN Eq. 2", config={**NO_MIMIC, **PLAIN}),
-                Row("gan=eq2 mimic=common tau=1", "fediod", "+ mimic *, tau 1", config={**COMMON, **TAU_1, **PLAIN}),
-                Row("gan=eq2 mimic=eq8 tau=1", "fediod", "+ mimic Eq. 8, tau 1", config={**TAU_1, **PLAIN}),
-                Row("gan=eq2 mimic=eq8 tau=inf", "fediod", "+ mimic Eq. 8, tau inf", config={**PLAIN}),
-                Row("gan=eq2 mimic=eq8 tau=inf conf", "fediod", "the same + conf", config={**NO_UNIQUE}),
-                Row("gan=eq2 mimic=eq8 tau=inf unique", "fediod", "the same + unique", config={**NO_CONF}),
+                Row(
+                    "gan=eq2 mimic=common tau=1",
+                    "fediod",
+                    "+ mimic *, tau 1",
+                    config={**COMMON, **TAU_1, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=1",
+                    "fediod",
+                    "+ mimic Eq. 8, tau 1",
+                    config={**TAU_1, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf",
+                    "fediod",
+                    "+ mimic Eq. 8, tau inf",
+                    config={**PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf conf",
+                    "fediod",
+                    "the same + conf",
+                    config={**NO_UNIQUE},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf unique",
+                    "fediod",
+                    "the same + unique",
+                    config={**NO_CONF},
+                ),
                 Row("gan=eq2 mimic=eq8 tau=inf conf unique", "fediod", "FedIOD (all)"),
             ),
             columns=FULL_COLUMN,
             released=False,
             offered=(
-                Row("gan=eq2 mimic=common tau=inf", "fediod", "+ mimic *, tau inf", config={**COMMON, **PLAIN}),
-                Row("gan=eq2 mimic=common tau=inf conf unique", "fediod", "FedIOD, common weights", config={**COMMON}),
+                Row(
+                    "gan=eq2 mimic=common tau=inf",
+                    "fediod",
+                    "+ mimic *, tau inf",
+                    config={**COMMON, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=common tau=inf conf unique",
+                    "fediod",
+                    "FedIOD, common weights",
+                    config={**COMMON},
+                ),
                 Row(
                     "gan=eq2 mimic=eq8 tau=inf eq10",
                     "fediod",
@@ -319,7 +388,10 @@ PAPER = Paper(
             key="figure4",
             caption="Distance of recovered (FedAvg, DLG) and of generated images (FedIOD) from clients' private ones "
             "(CIFAR-10, alpha = 1)",
-            rows=(Row("fedavg", "fedavg", "FedAvg, DLG"), Row("fediod", "fediod", "FedIOD, generated")),
+            rows=(
+                Row("fedavg", "fedavg", "FedAvg, DLG"),
+                Row("fediod", "fediod", "FedIOD, generated"),
+            ),
             columns=({"dataset": "cifar10", "alpha": "1"},),
             axes=AXES,
             measure="leakage",
@@ -338,7 +410,12 @@ PAPER = Paper(
                     "FedAvg, Inverting Gradients (ResNet-8)",
                     config={"attack.images_by": "inverting", "attack.network": "resnet8"},
                 ),
-                Row("private", "fedavg", "other private images", config={"attack.images_by": "private"}),
+                Row(
+                    "private",
+                    "fedavg",
+                    "other private images",
+                    config={"attack.images_by": "private"},
+                ),
                 Row("noise", "fedavg", "uniform noise", config={"attack.images_by": "noise"}),
             ),
         ),
@@ -351,9 +428,15 @@ PAPER = Paper(
             fixed={"data.name": "cifar10", "partition.alpha": 0.1},
             measure="bandwidth",
             unit="percent",
-            offered=(*(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")), *OFFERED),
+            offered=(
+                *(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")),
+                *OFFERED,
+            ),
             unmeasured=(
-                ({"panel": "brats2018"}, "panel b has settings of its own: fediod/figure8b; plan has the bytes of both"),
+                (
+                    {"panel": "brats2018"},
+                    "panel b has settings of its own: fediod/figure8b; plan has the bytes of both",
+                ),
             ),
         ),
         *(fediod_segmentation.TABLES[key] for key in ("figure3", "figure5", "figure6", "figure8b")),
@@ -362,9 +445,13 @@ PAPER = Paper(
             key="trial",
             caption="Digits (MNIST at 16 pixels), schedules of this suite's own; with privacy among twenty clients",
             rows=tuple(
-                row if row.key == "fediod" else replace(row, absent=WITH_BUDGET) for row in (CENTRALIZED, *ABLATION, *ROWS)
+                row if row.key == "fediod" else replace(row, absent=WITH_BUDGET)
+                for row in (CENTRALIZED, *ABLATION, *ROWS)
             ),
-            columns=(*grid(alpha=("1", "0.1"), epsilon=("inf",)), *grid(alpha=("1",), epsilon=BUDGETS)),
+            columns=(
+                *grid(alpha=("1", "0.1"), epsilon=("inf",)),
+                *grid(alpha=("1",), epsilon=BUDGETS),
+            ),
             axes={"alpha": "partition.alpha", "epsilon": "privacy.epsilon"},
             fixed={"data.name": "mnist"},
             unit="percent",

@@ -214,7 +214,10 @@ _TABLES = (
     _table(
         key="figure6",
         caption="Images that are made of the same label maps, beside the real ones (TCGA, an organ on each client)",
-        rows=(Row("asyndgan", "asyndgan", "AsynDGAN"), Row("fediod", "fediod-segmentation", "FedIOD")),
+        rows=(
+            Row("asyndgan", "asyndgan", "AsynDGAN"),
+            Row("fediod", "fediod-segmentation", "FedIOD"),
+        ),
         columns=({"dataset": "tcga", "train": "all"},),
         axes={"dataset": "", "train": "data.train"},
         fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
@@ -239,7 +242,9 @@ _TABLES = (
         offered=(),
         caption="Every site's own model on every site's test images",
         rows=(Row("standalone", "standalone", "Standalone"),),
-        columns=tuple({"train": train, "test": test} for train in SITES for test in (*SITES, "average")),
+        columns=tuple(
+            {"train": train, "test": test} for train in SITES for test in (*SITES, "average")
+        ),
         axes={"train": "data.train", "test": "pixels.test"},
         own="",
     ),

@@ -36,7 +36,9 @@ SEMI_SUPERVISED = (
     Row("meta-pseudo-labels", "meta-pseudo-labels", "Meta Pseudo Label", absent=NO_UNLABELLED),
 )
 SCRATCH = Row("scratch", "scratch", "Scratch Training")
-TRANSFER = Row("transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",))
+TRANSFER = Row(
+    "transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",)
+)
 FEDSA = Row("fedsa", "fedsa", "FedSA")
 ROWS = (
     SCRATCH,
@@ -48,7 +50,12 @@ ROWS = (
     FEDSA,
 )
 READINGS = (
-    Row("fedsa-cosine", "fedsa", "FedSA, Eq. 2 without M", config={"fedsa.transferability": "cosine"}),
+    Row(
+        "fedsa-cosine",
+        "fedsa",
+        "FedSA, Eq. 2 without M",
+        config={"fedsa.transferability": "cosine"},
+    ),
     Row("fedsa-once", "fedsa", "FedSA, probe set seen once", config={"fedsa.retrain": False}),
     Row("fedsa-released", "fedsa", "FedSA", protocol="released"),
 )
@@ -64,7 +71,9 @@ TASKONOMY_AXES = {"dataset": "data.name", "task": "data.task"}
 
 
 def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
-    return Row(key, "fedsa", title, config={"fedsa.selection": selection, "fedsa.weighting": weighting})
+    return Row(
+        key, "fedsa", title, config={"fedsa.selection": selection, "fedsa.weighting": weighting}
+    )
 
 
 DENSE = "dataset=taskonomy"
@@ -298,10 +307,21 @@ PAPER = Paper(
             rows=(
                 _strategy("fixed+unweighted", "Fixed + unweighted", "fixed", "equal"),
                 _strategy("top-k+unweighted", "Top-K + unweighted", "top-k", "equal"),
-                _strategy("top-k+positive-weighted", "Top-K + positive weighted", "top-k", "positive"),
-                _strategy("top-k+negative-weighted", "Top-K + negative weighted", "top-k", "negative"),
-                _strategy("least-k+positive-weighted", "Least-K + positive weighted", "least-k", "positive"),
-                _strategy("random+positive-weighted", "Random + positive weighted", "random", "positive"),
+                _strategy(
+                    "top-k+positive-weighted", "Top-K + positive weighted", "top-k", "positive"
+                ),
+                _strategy(
+                    "top-k+negative-weighted", "Top-K + negative weighted", "top-k", "negative"
+                ),
+                _strategy(
+                    "least-k+positive-weighted",
+                    "Least-K + positive weighted",
+                    "least-k",
+                    "positive",
+                ),
+                _strategy(
+                    "random+positive-weighted", "Random + positive weighted", "random", "positive"
+                ),
                 FEDSA,
             ),
             columns=GRID,
@@ -332,7 +352,10 @@ PAPER = Paper(
             key="table4",
             caption="Target networks amalgamated from teachers of other tasks (Taskonomy)",
             rows=TASKONOMY_ROWS,
-            columns=({"dataset": "taskonomy", "task": "classification"}, {"dataset": "taskonomy", "task": "segmentation"}),
+            columns=(
+                {"dataset": "taskonomy", "task": "classification"},
+                {"dataset": "taskonomy", "task": "segmentation"},
+            ),
             axes=TASKONOMY_AXES,
             metrics=("accuracy", "miou"),
         ),
@@ -363,7 +386,9 @@ PAPER = Paper(
             title="Figure 4b, c",
             caption="Accuracy against the number of selected teachers",
             rows=(FEDSA,),
-            columns=tuple({"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)),
+            columns=tuple(
+                {"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)
+            ),
             axes={"dataset": "data.name", "k": "fedsa.selected"},
             x_axis="k",
         ),

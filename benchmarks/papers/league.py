@@ -37,7 +37,9 @@ METRICS = (
 )
 
 
-def _on_equal_terms(dataset: str, key: str, title: str, caption: str, rows: tuple[Row, ...], **axes: tuple[str, ...]) -> Table:
+def _on_equal_terms(
+    dataset: str, key: str, title: str, caption: str, rows: tuple[Row, ...], **axes: tuple[str, ...]
+) -> Table:
     """A table that is ranked, with every kind of public images for each value of its `axes`."""
     return Table(
         key=key,
@@ -106,7 +108,9 @@ def _trials(dataset: str, title: str) -> Table:
         title=f"{title}, trials",
         caption=f"Learning rates of the methods' four trials: {title}, on validation samples",
         rows=ROWS,
-        columns=grid(distribution=("dirichlet-1",), public=("none", "in"), trial=("1", "2", "3", "4")),
+        columns=grid(
+            distribution=("dirichlet-1",), public=("none", "in"), trial=("1", "2", "3", "4")
+        ),
         axes={"dataset": "data.name", "distribution": "", "public": "", "trial": ""},
         preparatory=True,
         fixed={"data.name": dataset},
@@ -114,7 +118,10 @@ def _trials(dataset: str, title: str) -> Table:
         own="",
         settings=(
             ON_VALIDATION,
-            *(Setting(name, rates, "assumed", "four trials of every row") for name, rates in TRIED_RATES.items()),
+            *(
+                Setting(name, rates, "assumed", "four trials of every row")
+                for name, rates in TRIED_RATES.items()
+            ),
         ),
     )
 
@@ -143,7 +150,9 @@ PRIVATE = (
 
 
 PRIVATE_ANSWERING = tuple(
-    replace(row, config={**row.config, "privacy.mechanism": "dp-sgd"}) if row.key == "fedkd-online" else row
+    replace(row, config={**row.config, "privacy.mechanism": "dp-sgd"})
+    if row.key == "fedkd-online"
+    else row
     for row in ANSWERING
     if row.method != "dlad"
 )
@@ -215,7 +224,12 @@ PRIVATE_TRIALS = replace(
     key="privacy-trials",
     title="MNIST, private, trials",
     caption="Settings of the methods' four trials, with noise and without: MNIST, on validation samples",
-    columns=grid(distribution=("dirichlet-1",), public=("none", "in"), epsilon=EPSILONS, trial=("1", "2", "3", "4")),
+    columns=grid(
+        distribution=("dirichlet-1",),
+        public=("none", "in"),
+        epsilon=EPSILONS,
+        trial=("1", "2", "3", "4"),
+    ),
     axes={**PRIVATE_TABLE.axes, "trial": ""},
     x_axis="",
     preparatory=True,
@@ -224,7 +238,10 @@ PRIVATE_TRIALS = replace(
         *(
             Setting(
                 name,
-                {**{f"private=yes {where}".strip(): value for where, value in tried.items()}, **NOISELESS_TRIALS[name]},
+                {
+                    **{f"private=yes {where}".strip(): value for where, value in tried.items()},
+                    **NOISELESS_TRIALS[name],
+                },
                 "assumed",
                 "four trials of every row",
             )
@@ -258,7 +275,11 @@ LEAKAGE_TABLE = Table(
     metrics=("fid", "psnr", "ssim"),
     unit="",
     own="",
-    settings=(Setting("partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64),),
+    settings=(
+        Setting(
+            "partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64
+        ),
+    ),
 )
 
 

@@ -13,7 +13,13 @@ MIXED = "networks=mixed"
 
 BOUNDS = (
     Row("centralized", "centralized", "Centralized", upper_bound=True, absent=WITHOUT),
-    Row("public-only", "public-only", "Public labels only", upper_bound=True, absent=("public=none|out",)),
+    Row(
+        "public-only",
+        "public-only",
+        "Public labels only",
+        upper_bound=True,
+        absent=("public=none|out",),
+    ),
 )
 ALONE = Row("standalone", "standalone", "Standalone", absent=WITHOUT)
 AVERAGING = (
@@ -27,7 +33,13 @@ FEDDF = Row("feddf", "feddf", "FedDF", absent=WITH)
 ANSWERING = (
     Row("fedmd", "fedmd", "FedMD", absent=WITH),
     Row("fedkd", "fedkd", "FedKD, one-shot", config={"fedkd.multi_round": False}, absent=WITH),
-    Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}, absent=WITH),
+    Row(
+        "fedkd-online",
+        "fedkd",
+        "FedKD, multi-round",
+        config={"fedkd.multi_round": True},
+        absent=WITH,
+    ),
     Row("dlad", "dlad", "DLAD", absent=WITH),
     Row("fedad", "fedad", "FedAD", absent=WITH),
 )
