@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,13 +48,11 @@ def _source(
     tone: tuple[float, float],
     classes: int,
     annotations: Mapping[str, Annotation] | None = None,
-    class_names: tuple[str, ...] = (),
 ) -> DataSource:
     """A set with splits of these sizes; `tone` is the mean and deviation of all channels."""
     return DataSource(
         **said("generated") | {"name": name, "title": f"generated {title}"},
         classes=classes,
-        class_names=class_names,
         shape=shape,
         sizes=dict(zip(parts, sizes, strict=True)),
         mean=(tone[0],) * shape[0],
@@ -343,16 +342,18 @@ SOURCES = [
     _films(
         "phantom-films-public", "films, a third site", 305, NIH_NAMES, THIRD_SITE, annotated=False
     ),
-    _source(
-        "phantom-nuclei",
-        "nuclei",
-        (3, TISSUE_SIDE, TISSUE_SIDE),
-        {split: functools.partial(_of_organs, n, split) for n, split in enumerate(KUMAR)},
-        [len(names) for names in KUMAR.values()],
-        (0.8, 0.15),
-        len(ORGANS),
-        NUCLEI,
-        ORGANS,
+    replace(
+        _source(
+            "phantom-nuclei",
+            "nuclei",
+            (3, TISSUE_SIDE, TISSUE_SIDE),
+            {split: functools.partial(_of_organs, n, split) for n, split in enumerate(KUMAR)},
+            [len(names) for names in KUMAR.values()],
+            (0.8, 0.15),
+            len(ORGANS),
+            NUCLEI,
+        ),
+        class_names=ORGANS,
     ),
     _nuclei("phantom-nuclei-shifted", "nuclei, another site", "shifted", 611),
     _nuclei("phantom-nuclei-third", "nuclei, a third site", "third", 621),

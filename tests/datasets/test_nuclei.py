@@ -368,16 +368,14 @@ def folder(tmp_path):
         (tmp_path / name).mkdir()
     (tmp_path / "index.csv").write_text("id,site\nb,2\na,1\n")
     for value, name in enumerate("ab"):
-        Image.fromarray(np.full((2, 3, 3), value, np.uint8)).save(
-            tmp_path / "images" / f"{name}.png"
-        )
+        image = Image.fromarray(np.full((2, 3, 3), value, np.uint8))
+        image.save(tmp_path / "images" / f"{name}.png")
         write(tmp_path / "labels" / f"{name}.png", MAP * value)
     return tmp_path
 
 
 def files_of(folder, *suffixes):
-    rows = read_index(folder, "site")
-    return indexed(folder, rows, suffixes or (".png",))
+    return indexed(folder, read_index(folder, "site"), suffixes or (".png",))
 
 
 def test_a_folder_is_read_in_the_order_of_the_ids(folder):
