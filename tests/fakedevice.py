@@ -298,16 +298,13 @@ class Backend(_DummyBackendModule):
         pass
 
 
-@functools.cache
-def registered() -> None:
-    """The device is known to torch, for the whole process."""
-    _setup_privateuseone_for_python_backend(KIND, Backend())
+_setup_privateuseone_for_python_backend(KIND, Backend())
+"""For the whole process, and from the start: autograd counts kinds of device when it begins."""
 
 
 @contextlib.contextmanager
 def fake_device() -> Iterator[Watch]:
     """Inside, `DEVICE` can be used like a device that is there; no tensor has content."""
-    registered()
     mode, watch, kept = FakeTensorMode(allow_non_fake_inputs=True), Watch(), Kept()
     dropout = Streams.dropout
 
