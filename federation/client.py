@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._pytree import tree_leaves
 
 from datasets.access import AccessError, is_fitting
 from federation import watching
@@ -107,12 +106,22 @@ class Shard:
         return any(
             part is self
             or (isinstance(part, torch.Tensor) and part.untyped_storage()._cdata in seen)
-            for part in tree_leaves(value)
+            for part in _listed(value)
         )
 
     def forget(self) -> None:
         """Take no note any longer of what was seen."""
         self._seen.clear()
+
+
+def _listed(value: object) -> Iterator[object]:
+    """`value`, and all that it lists at any depth."""
+    yield value
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, list | tuple | set):
+        for part in value:
+            yield from _listed(part)
 
 
 def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +43,10 @@ class Snapshots:
         # On the CPU: each part takes what it needs to its own device. Optimisers leave their counts
         # of steps where they get them, and with these on a GPU would wait for it at every step and
         # parameter.
-        found = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+        try:
+            found = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError:  # of a part with other values than tensors and plain ones
+            return 0
         for name, part in parts.items():
             part.load_state_dict(found["parts"][name])
         rounds: int = found["round"]

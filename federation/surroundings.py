@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 
-class Flag(NamedTuple):
+@dataclass(frozen=True)
+class Flag:
     """One setting of the process, or of the thread, that all computations have in common."""
 
     get: Callable[[], Any]
@@ -34,7 +37,20 @@ def _deterministic() -> tuple[bool, bool]:
     return torch.are_deterministic_algorithms_enabled(), warns
 
 
-CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
+def _autocast(device: str) -> Flag:
+    def put(value: tuple[bool, torch.dtype]) -> None:
+        torch.set_autocast_enabled(device, value[0])
+        torch.set_autocast_dtype(device, value[1])
+
+    return Flag(lambda: (torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)), put)
+
+
+def _attention(kernel: str) -> Flag:
+    cuda = torch.backends.cuda
+    return Flag(getattr(cuda, f"{kernel}_sdp_enabled"), getattr(cuda, f"enable_{kernel}_sdp"))
+
+
+_CUDNN, _MATMUL, _MKLDNN = torch.backends.cudnn, torch.backends.cuda.matmul, torch.backends.mkldnn
 FLAGS: Mapping[str, Flag] = {
     "default dtype": Flag(torch.get_default_dtype, torch.set_default_dtype),
     "default device": Flag(
@@ -43,6 +59,7 @@ FLAGS: Mapping[str, Flag] = {
     ),
     "number of threads": Flag(torch.get_num_threads, torch.set_num_threads),
     "gradients": Flag(torch.is_grad_enabled, torch.set_grad_enabled),
+    "denormal numbers": Flag(lambda: sys.float_info.min / 2 == 0, torch.set_flush_denormal),
     "deterministic algorithms": Flag(
         _deterministic,
         lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]),
@@ -51,30 +68,58 @@ FLAGS: Mapping[str, Flag] = {
         torch.utils.deterministic,
         "fill_uninitialized_memory",
     ),
+    **{f"cudnn.{name}": _attribute(_CUDNN, name) for name in ("enabled", "benchmark")},
+    "cudnn.deterministic": _attribute(_CUDNN, "deterministic"),
+    "mkldnn.enabled": _attribute(_MKLDNN, "enabled"),
+    "autocast on the CPU": _autocast("cpu"),
+    "autocast on CUDA": _autocast("cuda"),
+    **{
+        f"{kernel} attention": _attention(kernel)
+        for kernel in ("flash", "mem_efficient", "math", "cudnn")
+    },
+    # By the older names first: by these, PyTorch sets those below too.
     "precision of products": Flag(
         torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
     ),
-    **{f"cudnn.{name}": _attribute(torch.backends.cudnn, name) for name in CUDNN},
+    "cudnn.allow_tf32": _attribute(_CUDNN, "allow_tf32"),
+    "fp16 sums": _attribute(_MATMUL, "allow_fp16_reduced_precision_reduction"),
+    "bf16 sums": _attribute(_MATMUL, "allow_bf16_reduced_precision_reduction"),
+    **{
+        f"{name} precision": _attribute(owner, "fp32_precision")
+        for name, owner in {
+            "backends": torch.backends,
+            "cuda.matmul": _MATMUL,
+            "cudnn": _CUDNN,
+            "cudnn.conv": _CUDNN.conv,  # type: ignore[attr-defined]
+            "cudnn.rnn": _CUDNN.rnn,
+            "mkldnn": _MKLDNN,
+            "mkldnn.matmul": _MKLDNN.matmul,  # type: ignore[attr-defined]
+            "mkldnn.conv": _MKLDNN.conv,  # type: ignore[attr-defined]
+            "mkldnn.rnn": _MKLDNN.rnn,  # type: ignore[attr-defined]
+        }.items()
+    },
 }
 """By name, in the order in which they are put back."""
+MIXED = "set in two ways"
+"""In place of a value that PyTorch does not tell, since its older and newer names disagree."""
 
 
 def flags() -> dict[str, Any]:
-    """The values of all flags, as they are now, but for those that were set by another name of
-    PyTorch's and cannot be read.
-    """
-    found = {}
-    for name, flag in FLAGS.items():
-        with contextlib.suppress(RuntimeError):
-            found[name] = flag.get()
-    return found
+    """The values of all flags, as they are now."""
+    return {name: _value(flag) for name, flag in FLAGS.items()}
+
+
+def _value(flag: Flag) -> Any:
+    try:
+        return flag.get()
+    except RuntimeError:
+        return MIXED
 
 
 def put_flags(values: Mapping[str, Any]) -> None:
     """Set those flags that are not as `values` has them."""
-    now = flags()
     for name, value in values.items():
-        if name not in now or now[name] != value:
+        if value != MIXED and _value(FLAGS[name]) != value:
             FLAGS[name].put(value)
 
 

@@ -96,6 +96,8 @@ class Extractor:
             )
         if images.is_meta or self.device.type == "meta":
             return torch.empty(len(images), width, device="meta")
+        if len(images) == 0:
+            return torch.empty(0, width, device=self.device)
         low, high = images.aminmax()
         if not (low >= 0 and high <= 1):  # NaN fails too
             raise ValueError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -160,6 +161,49 @@ def calibrate(
     return math.exp(root)
 
 
+class _Headroom:
+    """Which ledgers a budget affords under the numerical accountant, which takes up to seconds for
+    each that it composes.
+
+    Fewer steps never cost more. So a ledger that grows is composed with more steps than it has, and
+    where the budget affords those it affords all below: a run that spends step by step composes
+    some tens of ledgers, not one for each step.
+    """
+
+    def __init__(self, delta: float, limit: float):
+        self._delta = delta
+        self._limit = limit
+        self._ahead = 0.0  # a plan that is booked at once is composed as it is
+        self._afforded: set[tuple[GaussianSteps, ...]] = set()
+        self._refused: set[tuple[GaussianSteps, ...]] = set()
+
+    def affords(self, ledger: tuple[GaussianSteps, ...]) -> bool:
+        while True:
+            if any(_within(ledger, known) for known in self._afforded):
+                return True
+            if any(_within(known, ledger) for known in self._refused):
+                return False
+            probe = tuple(
+                replace(entry, steps=int(entry.steps * (1 + self._ahead))) for entry in ledger
+            )
+            if any(_within(known, probe) for known in self._refused):
+                self._ahead /= 2  # in the end the probe is the ledger
+            elif epsilon(probe, self._delta, "prv") <= self._limit:
+                self._afforded.add(probe)
+                self._ahead = min(1.0, 2 * self._ahead + 0.1)
+            else:
+                self._refused.add(probe)
+                self._ahead /= 2
+
+
+def _within(ledger: tuple[GaussianSteps, ...], other: tuple[GaussianSteps, ...]) -> bool:
+    """Whether `ledger` has the same mechanisms as `other`, each for at most as many steps."""
+    return len(ledger) == len(other) and all(
+        replace(mine, steps=theirs.steps) == theirs and mine.steps <= theirs.steps
+        for mine, theirs in zip(ledger, other, strict=True)
+    )
+
+
 class BudgetExhaustedError(Exception):
     """A release would pass the budget; it was not booked."""
 
@@ -179,6 +223,8 @@ class Accountant:
         self.delta = delta
         self.accountant = accountant
         self._ledger: dict[int, tuple[Steps, ...]] = {}
+        self._limit = epsilon * (1 + TOLERANCE)
+        self._headroom = _Headroom(delta, self._limit)
 
     def affords(self, party: int, *releases: Steps) -> bool:
         """Whether `party` may release all of `releases` within the budget."""
@@ -240,5 +286,11 @@ class Accountant:
         }
 
     def _within(self, ledger: tuple[Steps, ...]) -> bool:
-        spent = 0.0 if math.isinf(self.budget) else epsilon(ledger, self.delta, self.accountant)
-        return spent <= self.budget * (1 + TOLERANCE)
+        gaussian = tuple(entry for entry in ledger if isinstance(entry, GaussianSteps))
+        if self.accountant == "prv" and len(gaussian) < len(ledger):
+            raise ValueError("the accountant 'prv' composes GaussianSteps only; use 'rdp'")
+        if math.isinf(self.budget):
+            return True
+        if self.accountant == "prv":
+            return self._headroom.affords(gaussian)
+        return epsilon(ledger, self.delta, self.accountant) <= self._limit

@@ -40,8 +40,9 @@ def sanitise(
     device there is no generator.
     """
     clipped = clip(gradients, clip_norm)
-    if generator is None:
+    if gradients.is_meta:
         return clipped
+    assert generator is not None
     drawn = torch.randn(gradients.shape, generator=generator, device=generator.device).to(gradients)
     return clipped + noise_multiplier * sensitivity_factor * clip_norm * drawn
 

@@ -218,7 +218,8 @@ class Stages:
             "parts": list(parts),
         }
         label = f"{checkpoint.owner} ({network})"
-        request = StageRequest(kind, label, inputs, stage, compute.__module__)
+        code = getattr(compute, "func", compute).__module__  # of a partial, its function's
+        request = StageRequest(kind, label, inputs, stage, code)
         return self.cache.get(request).tensors["answers"]
 
     def identity(self) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A client: public facts for everybody, samples only for what runs on it."""
 
+from collections import UserDict
+
 import pytest
 import torch
 
@@ -61,6 +63,8 @@ def two_clients():
     [
         lambda shard: shard.images,
         lambda shard: {"held": [(1, shard.targets)]},
+        lambda shard: {shard.targets},
+        lambda shard: UserDict(held=shard.targets),
         lambda shard: shard.images_at(torch.tensor([0]))[:, :, 1:],
         lambda shard: shard,
     ],

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from federation.cache import Stage, StageCache
-from federation.surroundings import FLAGS, as_now, flags, put_back
+from federation.surroundings import FLAGS, MIXED, as_now, flags, flags_of_run, put_back
 from tests.federation.stages import request
 
 OTHERS = {
@@ -19,6 +19,8 @@ OTHERS = {
     "default device": torch.device("meta"),
     "number of threads": 3,
     "deterministic algorithms": (True, True),
+    "autocast on the CPU": (True, torch.float16),
+    "autocast on CUDA": (True, torch.bfloat16),
     "precision of products": "medium",
 }
 """Values that no flag has when a test begins; of the others it is the opposite."""
@@ -31,7 +33,10 @@ def kept():
 
 
 def other(name):
-    return OTHERS.get(name, not flags()[name])
+    value = flags()[name]
+    if name.endswith(" precision"):
+        return "ieee" if value == "tf32" else "tf32"
+    return OTHERS.get(name, not value)
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -39,8 +44,17 @@ def test_every_flag_is_put_back(name):
     before, value = flags(), other(name)
     with put_back():
         FLAGS[name].put(value)
-        assert flags()[name] == value
+        assert flags()[name] in (value, MIXED)
         assert flags() != before
+    assert flags() == before
+
+
+def test_all_flags_are_put_back_where_a_cell_fails():
+    before = flags()
+    with pytest.raises(ZeroDivisionError), put_back():  # noqa: PT012
+        for name in FLAGS:
+            FLAGS[name].put(other(name))
+        _ = 1 / 0
     assert flags() == before
 
 
@@ -85,3 +99,9 @@ def test_a_stage_is_computed_under_the_flags_of_its_run_and_leaves_those_of_its_
         StageCache(None).get(request(compute=compute))
         assert seen == [first]
         assert flags() == changed
+
+
+def test_outside_of_a_run_flags_are_the_callers():
+    torch.set_default_dtype(torch.float64)
+    with flags_of_run():
+        assert torch.get_default_dtype() == torch.float64
