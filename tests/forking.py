@@ -81,6 +81,8 @@ def _run(words: Sequence[str], env: Mapping[str, str], streams: Sequence[str]) -
     multiprocessing.get_context = functools.partial(_forking, multiprocessing.get_context)
     sys.path.insert(0, str(ROOT))
     sys.argv = list(words)
+    # What started this process may have imported it, as no other process has.
+    sys.modules.pop(f"{words[0]}.__main__", None)
     code = 1
     try:
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)

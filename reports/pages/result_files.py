@@ -96,14 +96,20 @@ class Result:
 
 def find_results(folder: Path) -> list[Result]:
     """The tables under `folder`/PROFILE/PAPER, papers and tables in order. Raises ResultsError if
-    there is none.
+    there is none, or one whose `layout.json` is missing.
     """
     results = [
         Result(profile, path.parent.name, path.stem, path.with_suffix(""))
         for profile in PROFILES
         for path in sorted((folder / profile).glob("*/*.csv"))
-        if path.with_suffix(".layout.json").exists()
+        if not path.name.endswith(".claims.csv")
     ]
+    for result in results:
+        if not result.file("layout.json").exists():
+            raise ResultsError(
+                f"{result.file('layout.json')} is missing, which says how {result.file('csv')} is"
+                " drawn; regenerate the table with `python -m benchmarks reproduce`"
+            )
     if not results:
         raise ResultsError(
             f"{folder} holds no table; write one with `python -m benchmarks reproduce`, or name"

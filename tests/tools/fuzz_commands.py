@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import inspect
 import itertools
 import os
 import random
@@ -23,7 +22,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import typing
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +34,7 @@ import typer
 from benchmarks.commands import cli
 from benchmarks.tables import registry
 from reports import __main__ as reports
+from results.command_line import NUMBER, WHOLE
 from tests.forking import CLOSED, ROOT, run_forked
 
 REFERENCE = ROOT / "results" / "reference" / "smoke" / "dlad"
@@ -53,6 +52,9 @@ SETTINGS = (
     *("inf", "-inf", "nan", "-1", "-0.5", "1_0", "1e400", "1e30", "1" + 30 * "0", "", "yes"),
     *("[/red]", r"$\input{x}", ":x:", "nosuch", "\udcff", "true", "2.5", "x" * 500),
 )
+AMOUNTS = (WHOLE, NUMBER, "MBIT/S", "MINUTES", "SECONDS")
+PLACES = ("PATH", "PATH...", "FILE", "JSON", "RESULTS")
+"""What the help calls a number, and a path."""
 UNKNOWN = ("nosuch", "[/red]", ":x:", "", "dlad/", "/", "dlad/tabel2", "\udcff", "dlad/table2/x")
 HOMES = ("FEDTABLES_CACHE", "FEDTABLES_DATA")
 ENVIRONMENTS = ("", "~nosuchuser", "/dev/null", "/proc/nosuch", "/dev/full", "\udcff", "[/red]")
@@ -73,18 +75,6 @@ class Line:
         words += ["python", "-m", self.module, *map(shlex.quote, self.arguments)]
         ends = {None: [], CLOSED: [">&-"]}.get(self.output, [f"> {self.output}"])
         return " ".join(word if len(word) < 90 else f"{word[:80]}..." for word in words + ends)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """An argument or option of a command."""
-
-    names: tuple[str, ...]
-    """Empty for an argument."""
-    kind: type
-    """int, float, str, Path or bool."""
-    setting: bool = False
-    """Whether it takes SETTING=VALUE."""
 
 
 @dataclass(frozen=True)
@@ -154,32 +144,14 @@ def world() -> Iterator[World]:
         yield World(folder, f"127.0.0.1:{listener.getsockname()[1]}")
 
 
-def commands() -> dict[tuple[str, str], list[Parameter]]:
-    """The parameters of every command, as the programs declare them."""
-    found = {}
-    for module, app in (("benchmarks", cli.app), ("reports", reports.app)):
-        for info in app.registered_commands:
-            assert info.callback is not None
-            hints = typing.get_type_hints(info.callback, include_extras=True)
-            found[module, str(info.name)] = [
-                _parameter(name, hints[name])
-                for name in inspect.signature(info.callback).parameters
-                if hints[name] is not typer.Context
-            ]
-    return found
-
-
-def _parameter(name: str, hint: Any) -> Parameter:
-    inner, about = typing.get_args(hint)[:2]
-    kinds = [kind for kind in (int, float, Path, bool, str) if kind in _parts(inner)]
-    named = tuple(text for text in about.param_decls or () if text.startswith("--"))
-    if isinstance(about, typer.models.OptionInfo):
-        named = named or (f"--{name.replace('_', '-')}",)
-    return Parameter(named, kinds[0], "=" in str(about.metavar) and name != "only")
-
-
-def _parts(hint: Any) -> list[Any]:
-    return [hint, *(part for inner in typing.get_args(hint) for part in _parts(inner))]
+def commands() -> dict[tuple[str, str], list[Any]]:
+    """The parameters of every command, as the library that reads them has them."""
+    apps = {"benchmarks": cli.app, "reports": reports.app}
+    return {
+        (module, name): [one for one in command.params if "--help" not in one.opts]
+        for module, app in apps.items()
+        for name, command in typer.main.get_command(app).commands.items()
+    }
 
 
 def settings() -> list[tuple[str, str]]:
@@ -205,7 +177,7 @@ def lines(where: World, seed: int) -> Iterator[Line]:
         parameters = known[module, command]
         base = where.base(module, command)
         what = draw.random()
-        takes_settings = any(parameter.setting for parameter in parameters)
+        takes_settings = any("--set" in parameter.opts for parameter in parameters)
         if takes_settings and what < 0.5:
             table, name = draw.choice(every_setting)
             yield Line(module, (command, *_setting(base, table, name, draw.choice(SETTINGS))))
@@ -231,17 +203,17 @@ def _setting(base: Sequence[str], table: str, name: str, value: str) -> list[str
 
 
 def _mutated(
-    arguments: Sequence[str], parameter: Parameter, where: World, draw: random.Random
+    arguments: Sequence[str], parameter: Any, where: World, draw: random.Random
 ) -> list[str]:
     """The arguments with a wrong value of one parameter."""
-    if not parameter.names:
-        others = where.paths if parameter.kind is Path else UNKNOWN
-        return [draw.choice(others), *arguments[1:]]
-    name = parameter.names[0]
-    if parameter.kind is bool:
+    is_path = parameter.metavar in PLACES
+    if parameter.param_type_name == "argument":
+        return [draw.choice(where.paths if is_path else UNKNOWN), *arguments[1:]]
+    name = parameter.opts[0]
+    if parameter.is_flag:
         return [*arguments, name]
-    values = {int: NUMBERS, float: NUMBERS, Path: where.paths, str: TEXTS}[parameter.kind]
-    value = draw.choice(values)
+    texts = NUMBERS if parameter.metavar in AMOUNTS else TEXTS
+    value = draw.choice(where.paths if is_path else texts)
     if name == "--ray":
         value = draw.choice((where.silent, "nosuch:1", "127.0.0.1:99999", "x", "[/red]", "ray://x"))
     if name in arguments:

@@ -1,11 +1,13 @@
-"""Which of the files of a folder are a paper's own table."""
+"""Which tables a folder holds, and which of them are a paper's own."""
 
 from __future__ import annotations
 
 import pytest
 
 from federation.execution import COMPILE, PRECISIONS, Execution
-from reports.pages.result_files import Result
+from reports.pages.result_files import Result, find_results
+from results.files import ResultsError
+from tests.reports.written_results import write_results
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -21,3 +23,12 @@ def test_another_protocol_or_a_users_setting_is(tmp_path, variant):
     name = f"table2.{variant}"
     assert not Result("cpu", "dlad", name, tmp_path / name).as_published
     assert Result("cpu", "dlad", "table2.stacked8", tmp_path / "x").as_published
+
+
+def test_a_table_that_has_lost_its_layout_is_refused_and_not_left_out(tmp_path):
+    write_results(tmp_path)
+    lost = write_results(tmp_path, variant="released").path("layout.json")
+    assert [result.name for result in find_results(tmp_path)] == ["table2", "table2.released"]
+    lost.unlink()
+    with pytest.raises(ResultsError, match=rf"{lost.name} is missing"):
+        find_results(tmp_path)
