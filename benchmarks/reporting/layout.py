@@ -11,7 +11,7 @@ from benchmarks.running.table_run import TableRun
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.spec import Row
 from datasets import catalogue
-from reports.kinds.kind import find_kind
+from reports.measures.kind import find_kind
 from reports.tables.budget import unequal_rows
 from reports.tables.table import Layout
 from results.published import format_column, parse_column

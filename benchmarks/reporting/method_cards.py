@@ -17,7 +17,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
 from metrics.names import AT_COST, facts
-from reports.kinds.scorecard import PROPERTIES
+from reports.measures.exchange import PROPERTIES
 from reports.tables.html import render
 from reports.tables.markup import code, escaped, markdown_table
 from reports.tables.ranking import complete

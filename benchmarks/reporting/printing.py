@@ -14,7 +14,7 @@ from benchmarks.reporting.writing import Written
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import matches, wanted_values
-from reports.kinds.kind import find_kind
+from reports.measures.kind import find_kind
 from reports.pages.sheet import Sheet, is_measured
 from reports.tables.budget import budget_rows, terminal_budget
 from reports.tables.notes import legend

@@ -13,7 +13,7 @@ from benchmarks.tables.derived import as_printed
 from benchmarks.tables.spec import Paper, Table
 from datasets import catalogue
 from metrics.names import BANDWIDTH, COSTS, facts
-from reports.kinds.kind import find_kind
+from reports.measures.kind import find_kind
 from reports.tables.units import scale_of
 from results import published
 from results.published import parse_column

@@ -17,7 +17,7 @@ from benchmarks.running.runner import several
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.derived import with_derived
-from reports.kinds.kind import draw_table, find_kind, module_of
+from reports.measures.kind import draw_table, find_kind, module_of
 from reports.pages.sheet import Sheet
 from reports.tables.table import Layout, ShownTable
 from results import published

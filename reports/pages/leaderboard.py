@@ -30,7 +30,7 @@ from metrics.names import (
 from reports.drawing.figures import Texts
 from reports.drawing.palette import Look, looks
 from reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
-from reports.kinds.scorecard import PROPERTIES
+from reports.measures.exchange import PROPERTIES
 from reports.pages.page import data_uri
 from reports.tables.html import render
 from reports.tables.ranking import critical_difference

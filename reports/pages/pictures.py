@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reports.kinds.kind import draw_table, find_kind
+from reports.measures.kind import draw_table, find_kind
 from reports.pages.measured import covered
 from reports.pages.result_files import Result, find_results
 from reports.tables.html import render

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.kinds.kind import find_kind
+from reports.measures.kind import find_kind
 from reports.tables.budget import budget_rows, markdown_budget
 from reports.tables.markup import code, escaped, markdown_table
 from reports.tables.notes import legend
@@ -41,7 +41,7 @@ class Sheet:
     """The paper's title."""
     citation: str
     measure: str
-    """What was measured; `reports.kinds` says how it is shown."""
+    """What was measured; `reports.measures` says how it is shown."""
     told: tuple[str, ...] = ()
     """What a reader is told beside the legend."""
     card: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from federation.method import Method
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
-from reports.kinds.numbers import PROPERTIES
+from reports.measures.final import PROPERTIES
 from tests.federation.tiny import make_client, make_federation
 
 

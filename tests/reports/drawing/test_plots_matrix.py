@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reports.drawing.plots_matrix import is_matrix, matrix_plot
-from reports.kinds.numbers import KEYS
+from reports.measures.final import KEYS
 from tests.reports.drawn import layout, line, table_of
 
 COLUMNS = [f"train={a} test={b}" for a in ("x", "y") for b in ("x", "y", "average")]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from reports.drawing.palette import listed, looks
-from reports.kinds.scorecard import PROPERTIES
+from reports.measures.exchange import PROPERTIES
 from reports.pages import leaderboard
 from reports.pages.leaderboard import (
     column_of,

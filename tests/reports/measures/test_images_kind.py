@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reports.kinds.kind import find_kind
-from reports.kinds.pictures import arrays_of, with_arrays
+from reports.measures.images import arrays_of, with_arrays
+from reports.measures.kind import find_kind
 from reports.tables.table import ShownTable
 from results.arrays import pack
 from results.record import FAILED

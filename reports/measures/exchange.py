@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
-from reports.kinds.kind import Kind
-from reports.kinds.numbers import PROPERTIES as EXCHANGED
-from reports.kinds.numbers import crossed
+from reports.measures.final import PROPERTIES as EXCHANGED
+from reports.measures.final import crossed
+from reports.measures.kind import Kind
 from reports.tables.ranking import spots
 from reports.tables.standings import ACCURACY, Standing, Standings, ranking, standings_of
 from reports.tables.table import ShownTable

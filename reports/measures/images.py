@@ -10,7 +10,7 @@ import numpy as np
 
 from datasets import catalogue
 from datasets.source import SEGMENTS, annotations_of
-from reports.kinds.kind import Kind
+from reports.measures.kind import Kind
 from reports.tables.table import Layout, ShownTable, differing_keys, row_title
 from results.arrays import unpack
 from results.published import parse_column

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.kinds.kind import Kind
+from reports.measures.kind import Kind
 from reports.tables import bandwidth
 from reports.tables.table import ShownTable, last_epochs
 from results.record import OK, Record

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from reports.kinds.kind import Kind
+from reports.measures.kind import Kind
 from reports.tables.table import ShownTable, heading
 from reports.tables.teachers import correlations, sentences, totals
 from reports.tables.units import scale_of

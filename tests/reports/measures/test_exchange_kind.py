@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from reports.kinds.scorecard import KINDS, PROPERTIES
+from reports.measures.exchange import KINDS, PROPERTIES
 from reports.tables.table import Layout, ShownTable
 from tests.reports.drawn import table_of
 from tests.reports.tables.test_standings import LINES, TITLES

@@ -1,4 +1,4 @@
-"""How a measure's table is shown: the interface of the files in `reports/kinds/`.
+"""How a measure's table is shown: the interface of the files in `reports/measures/`.
 
 A file there has kinds by the names of their measures, `KINDS`. A measure without one, or one that
 this version does not know, is shown as `Kind` does: a table of plain numbers and bars.
@@ -78,8 +78,8 @@ def module_of(measure: str) -> str:
 
 @functools.cache
 def _kinds() -> Mapping[str, tuple[Kind, str]]:
-    """The kinds of the files in `reports/kinds/` by their measures, each with its module."""
-    names = [f"reports.kinds.{path.stem}" for path in sorted(Path(__file__).parent.glob("*.py"))]
+    """The kinds of the files in `reports/measures/` by their measures, each with its module."""
+    names = [f"reports.measures.{path.stem}" for path in sorted(Path(__file__).parent.glob("*.py"))]
     modules = [importlib.import_module(name) for name in names]
     return {
         measure: (kind, module.__name__)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from reports.kinds.teachers import KINDS
+from reports.measures.teachers import KINDS
 from results.record import FAILED, Measurement, Record
 
 ROWS = {"scratch": "Scratch", "transfer": "Transfer"}

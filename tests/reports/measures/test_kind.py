@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from reports.drawing import plots
-from reports.kinds import kind
-from reports.kinds.kind import Kind, find_kind
-from reports.kinds.numbers import Bandwidth
+from reports.measures import kind
+from reports.measures.final import Bandwidth
+from reports.measures.kind import Kind, find_kind
 from reports.pages.sheet import Sheet
 from tests.reports.drawn import layout, line, table_of
 
@@ -55,8 +55,8 @@ class Toy(Kind):
 def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(tmp_path, monkeypatch):
     (tmp_path / "toys.py").write_text("")
     monkeypatch.setattr(kind, "__file__", str(tmp_path / "kind.py"))
-    toys = SimpleNamespace(KINDS={"toy-measure": Toy()}, __name__="reports.kinds.toys")
-    monkeypatch.setitem(sys.modules, "reports.kinds.toys", toys)
+    toys = SimpleNamespace(KINDS={"toy-measure": Toy()}, __name__="reports.measures.toys")
+    monkeypatch.setitem(sys.modules, "reports.measures.toys", toys)
     monkeypatch.setattr(kind, "_kinds", kind._kinds.__wrapped__)
     shown = Sheet(layout(), "A paper", "", "toy-measure").shown(LINES)
     assert shown["value"].tolist() == [0.5, 1.0]

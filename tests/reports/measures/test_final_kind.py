@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-from reports.kinds.numbers import KINDS
-from reports.kinds.numbers import PROPERTIES as MEANINGS
+from reports.measures.final import KINDS
+from reports.measures.final import PROPERTIES as MEANINGS
 from results.record import FAILED, Record
 from tests.reports.written_results import COLUMNS, record
 
