@@ -10,11 +10,14 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from results.files import DataError, write_atomic
 
 SECONDS = 60
 """Without a byte, after which a server counts as gone."""
+LOCAL = ("localhost", "127.0.0.1")
+"""Machines that may be asked without https: this one."""
 RETRIES = 2
 """Further tries of a file that did not come whole."""
 
@@ -31,11 +34,14 @@ class Download:
 
 def fetch(download: Download, path: Path) -> None:
     """Write what the address gives to `path`. Raises OSError if it gives nothing, or answers
-    otherwise than HTTP says; DataError if the content is another than is known.
+    otherwise than HTTP says; DataError for plain http and for other content than is known.
     """
     import pooch  # takes long, and listing data sets needs none
     import requests
 
+    address = urlsplit(download.url)
+    if address.scheme != "https" and address.hostname not in LOCAL:
+        raise DataError(f"{download.url} is not fetched, since it is none of https")
     files = pooch.create(
         path.parent,
         base_url="",

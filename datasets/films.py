@@ -19,6 +19,7 @@ import numpy as np
 
 from datasets.folders import reading
 from datasets.pictures import converted, opened
+from datasets.source import DataError
 
 FULL = 512
 """Pixels of the long side (config/example.json of the reference)."""
@@ -103,9 +104,21 @@ def to_bytes(values: np.ndarray, most: int) -> np.ndarray:
 
 
 def _read_dicom(path: Path) -> np.ndarray:
-    import pydicom  # which who reads no DICOM files need not have
-
+    try:
+        import pydicom  # which who reads no DICOM files need not have
+        from pydicom.pixels import get_decoder
+    except ImportError as error:
+        raise DataError(
+            f"{path} is a DICOM file; reading it needs pydicom: python -m pip install"
+            " 'pydicom>=3.0'"
+        ) from error
     data = pydicom.dcmread(path)
+    packing = data.file_meta.TransferSyntaxUID
+    if packing.is_compressed and not get_decoder(packing).is_available:
+        raise DataError(
+            f"{path} is packed as {packing.name}; reading it needs another package: python -m pip"
+            " install 'pylibjpeg[all]'"
+        )
     colours, bits = data.PhotometricInterpretation, data.BitsStored
     if colours not in ("MONOCHROME1", "MONOCHROME2") or bits > 16:
         raise ValueError(f"expected grey pixels of at most 16 bits, found {colours} of {bits} bits")
@@ -128,7 +141,7 @@ def read_film(path: Path, most: int = 0) -> np.ndarray:
 
     Colours count by their luma, 16-bit and other depths as shares of their range. With `most`, a
     film whose long side has more pixels is first reduced to that (Lanczos). Raises DataError if the
-    file cannot be read, or is DICOM and pydicom is not installed.
+    file cannot be read, and for a DICOM file without pydicom, or without what unpacks its pixels.
     """
     from PIL import Image
 

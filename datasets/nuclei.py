@@ -243,7 +243,7 @@ def read_array(path: Path, name: str) -> np.ndarray:
     """
     raw = path.read_bytes()
     if raw[124:128] != b"\0\1IM":
-        raise ValueError("it is not of version 5; save it with -v7")
+        raise ValueError("it is not of version 5, or is big-endian; save it with -v7 on a usual PC")
     for kind, content in _elements(raw[128:]):
         if kind == COMPRESSED:
             kind, content = next(_elements(_unpacked(content)), (0, b""))

@@ -89,3 +89,8 @@ def test_an_archive_without_what_is_asked_for_is_named(tmp_path, monkeypatch):
     serve(monkeypatch, {"/all.tar.gz": tar})
     with pytest.raises(DataError, match=r"all\.tar\.gz cannot be unpacked: .*folder/b"):
         fetch_all([download("all.tar.gz", tar, "folder/b")], tmp_path)
+
+
+def test_plain_http_is_asked_of_this_machine_alone(tmp_path):
+    with pytest.raises(DataError, match=r"http://example\.org/one\.gz is not fetched, .*https"):
+        fetch_all([Download("http://example.org/one.gz", "0" * 64)], tmp_path)

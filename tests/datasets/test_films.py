@@ -4,6 +4,7 @@ site's acquisition.
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -216,7 +217,17 @@ def test_a_dicom_file_of_signed_values_or_several_frames_is_refused(tmp_path, pi
 def test_without_pydicom_a_dicom_file_is_refused_saying_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pydicom", None)
     (tmp_path / "a.dcm").write_bytes(b"")
-    with pytest.raises(DataError, match=r"a\.dcm is not a readable film \(import of pydicom"):
+    with pytest.raises(DataError, match=r"a\.dcm is a DICOM file; .* pip install 'pydicom>=3"):
+        read_film(tmp_path / "a.dcm")
+
+
+def test_a_packed_dicom_file_without_its_decoder_is_refused_saying_what_to_install(
+    tmp_path, monkeypatch
+):
+    write_dicom(tmp_path / "a.dcm", TONES)
+    monkeypatch.setattr("pydicom.uid.UID.is_compressed", True)
+    monkeypatch.setattr("pydicom.pixels.get_decoder", lambda uid: SimpleNamespace(is_available=0))
+    with pytest.raises(DataError, match=r"a\.dcm is packed as .* pip install 'pylibjpeg"):
         read_film(tmp_path / "a.dcm")
 
 
