@@ -28,7 +28,10 @@ NAME = re.compile(
     r"|stages/[a-z0-9-]+/[0-9a-f]{2}/[0-9a-f]{64}\.(json|safetensors)"
 )
 """Of a file of the cache, below its folder."""
-DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
+DAMAGED = (
+    *(OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError),
+    MemoryError,
+)
 """What a file raises that is no pack, or a damaged one."""
 HEADER, BODY = ".json", ".safetensors"
 MEGABYTE = 1_000_000

@@ -13,7 +13,7 @@ import ast
 import functools
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -28,29 +28,18 @@ INSTALLED = frozenset({"site-packages", "dist-packages"})
 def _module_file(module: str, root: Path | None = None) -> Path | None:
     """The file of a module below a folder, by default this repository's."""
     base = (root or ROOT).joinpath(*module.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            return path
-    return None
+    paths = base.with_suffix(".py"), base / "__init__.py"
+    return next((path for path in paths if path.is_file()), None)
 
 
-def _strip_docstrings(tree: ast.AST) -> ast.AST:
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if not isinstance(body, list):
-            continue
-        # Any bare string is documentation: of a module, a class, a function, or of the field above
-        # it.
-        node.body = [  # type: ignore[attr-defined]
-            s
-            for s in body
-            if not (
-                isinstance(s, ast.Expr)
-                and isinstance(s.value, ast.Constant)
-                and isinstance(s.value.value, str)
-            )
-        ]
-    return tree
+class _WithoutTexts(ast.NodeTransformer):
+    """Drops bare strings, which are documentation: of a module, a class, a function, or of the
+    field above.
+    """
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        value = getattr(node.value, "value", None)
+        return None if isinstance(value, str) else node
 
 
 Import = tuple[int, str]
@@ -69,7 +58,7 @@ def _parse(text: str) -> tuple[str, frozenset[Import]]:
             origin = [node.module] if node.module else []
             names = [".".join([*origin, alias.name]) for alias in node.names]
             imports.update((node.level, name) for name in [*origin, *names])
-    return digest(ast.dump(_strip_docstrings(tree))), frozenset(imports)
+    return digest(ast.dump(_WithoutTexts().visit(tree))), frozenset(imports)
 
 
 def _parsed(path: Path) -> tuple[str, frozenset[Import]]:
@@ -83,60 +72,72 @@ def _parsed(path: Path) -> tuple[str, frozenset[Import]]:
         return digest(raw), frozenset()
 
 
-def _dotted(level: int, name: str, path: Path) -> str:
-    """What an import in the file `path` names from the root of this repository; empty if it is
-    relative and the file is not of this repository.
-    """
-    if level == 0:
-        return name
-    folder = path.parents[level - 1]
-    if not folder.is_relative_to(ROOT):
-        return ""
-    return ".".join([*folder.relative_to(ROOT).parts, name])
+def _with_packages(module: str, folder: Path) -> list[Path]:
+    """The file of a module below a folder, and those of the packages that it lies in."""
+    parts = module.split(".")
+    names = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return [file.resolve() for name in names if (file := _module_file(name, folder))]
+
+
+def _brought(file: Path, folders: Sequence[Path]) -> list[Path]:
+    """What a file's imports bring in: relative ones from where it lies, others from `folders`."""
+    return [
+        path
+        for level, name in _parsed(file)[1]
+        for folder in ([file.parents[level - 1]] if level else folders)
+        for path in _with_packages(name, folder)
+    ]
 
 
 @functools.cache
-def _imported(path: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """The modules of this repository that one of its files imports, and all that it may import
-    beside, by dotted names.
-    """
-    names = frozenset(_dotted(*each, path) for each in _parsed(path)[1])
-    ours = frozenset(filter(_module_file, names))
-    return ours, names - ours
+def _brought_here(file: Path) -> list[Path]:
+    """What a file of this repository brings in of it."""
+    return _brought(file, [ROOT])
+
+
+def _files(starts: Iterable[Path]) -> list[Path]:
+    """Files of this repository, and all that they bring in of it, at any depth."""
+    waiting, found = list(starts), set[Path]()
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting += _brought_here(file)
+    return sorted(found)
+
+
+def _files_of(modules: Iterable[str]) -> list[Path]:
+    """The same of modules. Raises ValueError for a module that is not ours."""
+    return _files(file for module in modules for file in _own(module))
+
+
+def _own(module: str) -> list[Path]:
+    """The file of a module of this repository, behind those of its packages."""
+    if _module_file(module) is None:
+        raise ValueError(f"{module} is not a module of this repository")
+    return _with_packages(module, ROOT)
 
 
 def imported_modules(module: str) -> frozenset[str]:
-    """The repository modules that `module` imports directly, wherever in the file. Raises
-    ValueError if it is not ours.
+    """The repository modules that `module` imports directly, wherever in the file, none of them by
+    a relative name. Raises ValueError if it is not ours.
     """
-    path = _module_file(module)
-    if path is None:
-        raise ValueError(f"{module} is not a module of this repository")
-    return _imported(path)[0]
+    *_, path = _own(module)
+    return frozenset(name for _, name in _parsed(path)[1] if _module_file(name))
 
 
 def source_modules(*modules: str) -> frozenset[str]:
     """`modules` and all repository code they import, at any depth, with the packages it lies in.
     Raises ValueError for a module that is not ours.
     """
-    seen: set[str] = set()
-    waiting = list(modules)
-    while waiting:
-        module = waiting.pop()
-        if module in seen:
-            continue
-        waiting.extend(imported_modules(module))
-        seen.add(module)
-        package = module.rpartition(".")[0]
-        if package and _module_file(package):
-            waiting.append(package)
-    return frozenset(seen)
+    return frozenset(map(_name, _files_of(modules)))
 
 
-def _files(*modules: str) -> list[tuple[str, Path]]:
-    """`source_modules` in order, each with its file."""
-    files = ((module, _module_file(module)) for module in sorted(source_modules(*modules)))
-    return [(module, path) for module, path in files if path]
+def _name(path: Path) -> str:
+    """The module of a file; empty for one outside this repository."""
+    if not path.is_relative_to(ROOT):
+        return ""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 @functools.cache
@@ -145,13 +146,7 @@ def source_digest(*modules: str) -> str:
     (`NAME.txt` beside `NAME.py`), and of the versions of the libraries that this code imports.
     Raises ValueError for a module that is not ours.
     """
-    code = [
-        (module, _parsed(file)[0])
-        for module, path in _files(*modules)
-        for file in (path, path.with_suffix(".txt"))
-        if file.exists()
-    ]
-    return digest([code, source_libraries(*modules)])
+    return _digest(_files_of(modules))
 
 
 @functools.cache
@@ -159,13 +154,25 @@ def source_libraries(*modules: str) -> dict[str, str]:
     """Versions of the libraries that `modules`, and all repository code they import, import in
     turn, by the name of what is installed. Raises ValueError for a module that is not ours.
     """
-    return _versions(name for _, path in _files(*modules) for name in _imported(path)[1])
+    return _libraries(_files_of(modules))
 
 
-def _versions(names: Iterable[str]) -> dict[str, str]:
-    """Versions of what is installed of the modules called so, by the name of what is installed."""
-    tops = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
-    tops -= {path.name for path in ROOT.iterdir()}
+def _digest(files: Iterable[Path]) -> str:
+    """Of the code of files, of text files beside them, and of the libraries that they import."""
+    code = [
+        (_name(path), _parsed(file)[0])
+        for path in files
+        for file in (path, path.with_suffix(".txt"))
+        if file.exists()
+    ]
+    return digest([code, _libraries(files)])
+
+
+def _libraries(files: Iterable[Path]) -> dict[str, str]:
+    """Versions of the libraries that files import, by the name of what is installed."""
+    imports = (found for file in files for found in _parsed(file)[1])
+    tops = {name.partition(".")[0] for level, name in imports if level == 0}
+    tops -= {*sys.stdlib_module_names, *(path.name for path in ROOT.iterdir())}
     installed = _distributions()
     found = {library for top in tops for library in installed.get(top, ())}
     return {library: metadata.version(library) for library in sorted(found)}
@@ -198,22 +205,19 @@ def file_source_digest(path: Path) -> str:
     """The same for code outside the repository (a plug-in), with all that `plugin_files` has, and
     the repository code and libraries it imports.
     """
-    files = plugin_files(path)
-    ours = sorted(filter(_module_file, _named(files)))
-    code = [_parsed(file)[0] for file in files]
-    return digest([code, source_digest(*ours) if ours else "", file_libraries(path)])
+    return _digest(_with_ours(path))
 
 
 def file_libraries(path: Path) -> dict[str, str]:
     """`source_libraries` of a plug-in."""
-    named = _named(plugin_files(path))
-    ours = filter(_module_file, named)
-    return {**source_libraries(*ours), **_versions(named)}
+    return _libraries(_with_ours(path))
 
 
-def _named(files: Iterable[Path]) -> frozenset[str]:
-    """What files of a plug-in import by the import path."""
-    return frozenset(name for file in files for level, name in _parsed(file)[1] if level == 0)
+def _with_ours(path: Path) -> list[Path]:
+    """`plugin_files` and the repository code that they import."""
+    files = plugin_files(path)
+    ours = (file for path in files for file in _brought(path, [ROOT]) if file not in files)
+    return [*files, *_files(ours)]
 
 
 def plugin_files(path: Path) -> list[Path]:
@@ -231,24 +235,10 @@ def plugin_files(path: Path) -> list[Path]:
         if file in found:
             continue
         found.add(file)
-        if _is_installed(file):
-            continue
-        for level, name in _parsed(file)[1]:
-            beside = [package.parent, file.parent, *elsewhere]
-            for folder in [file.parents[level - 1]] if level else beside:
-                waiting += _brought(name, folder.resolve())
+        beside = {folder.resolve() for folder in (package.parent, file.parent, *elsewhere)}
+        if not _is_installed(file):
+            waiting += _brought(file, [*(beside - {ROOT})])
     return sorted(found)
-
-
-def _brought(module: str, folder: Path) -> list[Path]:
-    """The file of a module below a folder, which is not this repository, and those of the packages
-    that it lies in.
-    """
-    if folder == ROOT:
-        return []
-    parts = module.split(".")
-    names = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-    return [file.resolve() for name in names if (file := _module_file(name, folder))]
 
 
 def _is_installed(path: Path) -> bool:

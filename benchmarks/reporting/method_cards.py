@@ -73,7 +73,7 @@ def in_league(found: Standings, tables: Mapping[str, list[str]]) -> list[list[st
     """What the league says of each row of a method that it measured."""
     names = {c.table for c in found.conditions}
     mine = {key for name, keys in tables.items() if name in names for key in keys}
-    rows = (s for s in found.methods if s.row in mine and s.values.get(ACCURACY))
+    rows = (s for s in found.methods if s.row in mine and len(found.of(s.row, ACCURACY)))
     return [measured(found, standing) for standing in rows]
 
 
@@ -168,18 +168,19 @@ def numbers(found: Standings, standing: Standing) -> list[str]:
     bytes and time, and a column for each table of the league.
     """
     keys: dict[str, list[str]] = {}
+    accuracy = found.of(standing.row, ACCURACY)
     for condition in dict.fromkeys((*found.ranked, *found.conditions)):
-        if condition.key in standing.values[ACCURACY]:
+        if condition.key in accuracy.index:
             keys.setdefault(condition.table, []).append(condition.key)
     rows = [["conditions", *(str(len(of)) for of in keys.values())]]
     for metric in found.metrics:
         at = AT_COST.fullmatch(metric)
-        if metric in standing.values and not (at and at["limit"]):
-            values = pd.Series(standing.values[metric])
+        values = found.of(standing.row, metric)["value"]
+        if len(values) and not (at and at["limit"]):
             ranges = [_range(metric, values[values.index.isin(of)]) for of in keys.values()]
             rows.append([scale_of(metric, PERCENT).title, *ranges])
-    if standing.cut_short:
-        short = [len(standing.cut_short.intersection(of)) for of in keys.values()]
+    if cut_short := found.cut_short(standing.row, ACCURACY):
+        short = [len(cut_short.intersection(of)) for of in keys.values()]
         rows.append(["conditions in which it was cut short", *map(str, short)])
     return markdown_table(("", *map(title_of, keys)), rows)
 

@@ -56,10 +56,10 @@ class Scorecard(Kind):
                 spots(
                     (
                         method.row,
-                        _value(method, MEGABYTES_UP, condition.key)
-                        + _value(method, MEGABYTES_DOWN, condition.key),
-                        _value(method, ACCURACY, condition.key),
-                        condition.key in method.cut_short,
+                        _value(found, method, MEGABYTES_UP, condition.key)
+                        + _value(found, method, MEGABYTES_DOWN, condition.key),
+                        _value(found, method, ACCURACY, condition.key),
+                        condition.key in found.cut_short(method.row, ACCURACY),
                     )
                     for method in found.methods
                     if method.ranked
@@ -72,8 +72,8 @@ class Scorecard(Kind):
             front_plot(planes, layout.rows, looks_of(layout), path, layout)
 
 
-def _value(method: Standing, metric: str, key: str) -> float:
-    return method.values.get(metric, {}).get(key, math.nan)
+def _value(found: Standings, method: Standing, metric: str, key: str) -> float:
+    return float(found.of(method.row, metric)["value"].get(key, math.nan))
 
 
 def ranked(found: Standings) -> str:

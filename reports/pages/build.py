@@ -10,7 +10,7 @@ from reports.pages.leaderboard import render_leaderboard
 from reports.pages.page import COPIED, render_page
 from reports.pages.pictures import SKIPPED
 from reports.pages.result_files import PROFILES, Result, find_results
-from reports.tables.beside import add_leakage, add_private
+from reports.tables.beside import with_leakage, with_private
 from reports.tables.standings import EPSILON, Standings, standings_of
 from reports.tables.standings_files import as_csv, dumped, methods_csv
 from results.files import check_output, write_atomic
@@ -68,10 +68,10 @@ def standings_in(tables: Sequence[Result]) -> dict[str, Standings]:
         places = {(r.profile, r.paper) for r in cards}
         beside = [r for r in published if (r.profile, r.paper) in places]
         of_scored = [r.shown for r in cards]
-        found = standings[profile] = standings_of(of_scored)
         private = [r.shown for r in beside if r.sheet.layout.x_axis == EPSILON]
-        add_private(found, of_scored, private)
-        add_leakage(found, of_scored, [r.shown for r in beside if r.sheet.measure == LEAKAGE])
+        leakage = [r.shown for r in beside if r.sheet.measure == LEAKAGE]
+        found = with_private(standings_of(of_scored), of_scored, private)
+        standings[profile] = with_leakage(found, of_scored, leakage)
     return standings
 
 

@@ -97,7 +97,13 @@ def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
     every = by_profile.values()
     metrics = list(dict.fromkeys(metric for found in every for metric in found.metrics))
     columns = [column_of(metric) for metric in metrics]
-    ranked = {name for found in every for m in found.methods if m.ranked for name in m.values}
+    ranked = {
+        name
+        for found in every
+        for method in found.methods
+        if method.ranked
+        for name in found.of(method.row)["metric"]
+    }
     profiles = {profile: _data(found) for profile, found in by_profile.items()}
     data = {"profiles": profiles, "columns": columns}
     return render(

@@ -18,9 +18,10 @@ from reports.tables.standings import (
     EPSILON,
     NO_PUBLIC,
     PUBLIC,
+    Number,
     Standing,
     Standings,
-    value_of,
+    numbers_of,
 )
 from reports.tables.table import ShownTable
 from results.published import without
@@ -41,19 +42,21 @@ CLIENT, AVERAGE = "client", "average"
 """The column's pair of a mean over clients."""
 
 
-def add_private(
+def with_private(
     found: Standings, scored: Iterable[ShownTable], private: Iterable[ShownTable]
-) -> None:
-    """Add accuracy under differential privacy, as `accuracy-at-epsilon-4`, from tables that have a
-    column for each epsilon, to the methods of `found` that they have.
+) -> Standings:
+    """The standings with accuracy under differential privacy, as `accuracy-at-epsilon-4`, from
+    tables that have a column for each epsilon, of the methods that they have.
     """
-    data, methods = _data(scored), {method.row: method for method in found.methods}
+    data, rows = _data(scored), {method.row for method in found.methods}
+    numbers: list[Number] = []
     for line in (line for table in private for line in table.cells):
         epsilon = without(line["column"], EPSILON)[1].get(EPSILON, "inf")
         wanted = line["status"] == OK and line["metric"] == ACCURACY and epsilon != "inf"
-        if wanted and line["row"] in methods:
+        if wanted and line["row"] in rows:
             keys = _keys(found, data, line, EPSILON)
-            methods[line["row"]].add(f"{AT_EPSILON}{epsilon}", keys, value_of(line))
+            numbers += numbers_of(line["row"], f"{AT_EPSILON}{epsilon}", keys, line)
+    return found.and_also(numbers)
 
 
 @dataclass(frozen=True)
@@ -65,41 +68,32 @@ class Attack:
     method: str
 
 
-def add_leakage(
+def with_leakage(
     found: Standings, scored: Iterable[ShownTable], leakage: Iterable[ShownTable]
-) -> None:
-    """Add how near the strongest attack at hand comes to private images (`LEAKED`), and how near
-    the nearest public image is anyway (`FLOOR`), from tables of leakage, to every method of `found`
-    whose payloads are attacked there (`attack_on`).
+) -> Standings:
+    """The standings with how near the strongest attack at hand comes to private images (`LEAKED`),
+    and how near the nearest public image is anyway (`FLOOR`), from tables of leakage, of every
+    method whose payloads are attacked there (`attack_on`), where it has accuracy.
     """
     data = _data(scored)
+    there = {m.row: set(found.of(m.row, ACCURACY).index) for m in found.methods if not m.bound}
+    numbers: list[Number] = []
     for table in leakage:
         attacks = _attacks(table)
         taken = {method.row: attack_on(method, attacks) for method in found.methods}
         floor = next((row for row, a in attacks.items() if a.images_by == NEAREST_PUBLIC), None)
-        _add_images(found, data, table, LEAKED, taken)
-        _add_images(found, data, table, FLOOR, dict.fromkeys(taken, floor))
-
-
-def _add_images(
-    found: Standings,
-    data: Mapping[str, str],
-    table: ShownTable,
-    names: Mapping[str, str],
-    row_of: Mapping[str, str | None],
-) -> None:
-    """Add the numbers of a row of a table of leakage, `row_of` by method's row, under the `names`
-    by metric, where the methods have accuracy.
-    """
-    for metric, line in itertools.product(names, table.cells):
-        mean = without(line["column"], CLIENT)[1].get(CLIENT) == AVERAGE
-        if line["status"] != OK or not mean or line["metric"] != metric:
-            continue
-        keys = _keys(found, data, line, CLIENT)
-        for method in found.methods:
-            if not method.bound and row_of[method.row] == line["row"]:
-                there = method.numbers.get(ACCURACY, {})
-                method.add(names[metric], [key for key in keys if key in there], value_of(line))
+        wanted = [(metric, LEAKED, taken) for metric in LEAKED]
+        wanted += [(metric, FLOOR, dict.fromkeys(taken, floor)) for metric in FLOOR]
+        for (metric, names, row_of), line in itertools.product(wanted, table.cells):
+            mean = without(line["column"], CLIENT)[1].get(CLIENT) == AVERAGE
+            if line["status"] != OK or not mean or line["metric"] != metric:
+                continue
+            keys = _keys(found, data, line, CLIENT)
+            for row, has in there.items():
+                if row_of[row] == line["row"]:
+                    measured = [key for key in keys if key in has]
+                    numbers += numbers_of(row, names[metric], measured, line)
+    return found.and_also(numbers)
 
 
 def attack_on(method: Standing, attacks: Mapping[str, Attack]) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import pandas as pd
 
 from metrics.names import CLIENT_SECONDS, SERVER_SECONDS
 from results.arrays import unpack
 from results.record import OK, Record
+from results.store import PLACE
 
 ACCURACY = "accuracy"
 MEGABYTES = (1, 10, 100)
@@ -20,45 +21,32 @@ SECONDS = (10, 30, 100)
 TIMES = ((CLIENT_SECONDS, "local"), (SERVER_SECONDS, "server"))
 """Metrics of time, each with its name in a record."""
 
-Place = tuple[str, str, str]
-"""Row, column and metric."""
 
-
-@dataclass(frozen=True)
-class Mean:
-    """One number over seeds."""
-
-    mean: float
-    std: float
-    """Over seeds, n - 1; not a number for fewer than two."""
-    n: int
-    """How many seeds."""
-    cut_short: bool = False
-    """Whether any of the runs ended before what it is of had settled."""
-
-
-def over_seeds(values: Sequence[float], cut_short: bool = False) -> Mean:
-    """One or more values, one of each seed, as one."""
-    std = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-    return Mean(float(np.mean(values)), std, len(values), cut_short)
-
-
-def at_cost(records: Iterable[Record]) -> dict[Place, Mean]:
+def at_cost(records: Iterable[Record]) -> pd.DataFrame:
     """Wall time of clients and of the server, and accuracy in percent at equal bytes and at equal
-    time, where every seed has one.
+    time, where every seed has one: by row, column and metric the mean over seeds, their deviation
+    (n - 1; not a number for one), their number, and whether any was cut short.
 
     Accuracy is cut short where a run was, and ended before it had cost as much.
     """
-    found: dict[Place, list[tuple[float, bool]]] = {}
-    for record in records:
-        for metric, value, short in _of_run(record) if record.status == OK else ():
-            place = (record.row, record.column, metric)
-            found.setdefault(place, []).append((value, short))
-    return {
-        place: over_seeds([value for value, _ in seeds], any(short for _, short in seeds))
-        for place, seeds in found.items()
-        if all(math.isfinite(value) for value, _ in seeds)
-    }
+    runs = [
+        (record.row, record.column, *found)
+        for record in records
+        if record.status == OK
+        for found in _of_run(record)
+    ]
+    frame = pd.DataFrame(runs, columns=[*PLACE, "value", "short"]).astype({"value": float})
+    found = frame.groupby(PLACE, sort=False).agg(
+        mean=("value", lambda values: np.mean(values.to_numpy())),
+        std=(
+            "value",
+            lambda values: np.std(values.to_numpy(), ddof=1) if len(values) > 1 else math.nan,
+        ),
+        n=("value", "size"),
+        known=("value", "count"),
+        short=("short", "any"),
+    )
+    return found[found["known"] == found["n"]].drop(columns="known")
 
 
 def _of_run(record: Record) -> Iterator[tuple[str, float, bool]]:

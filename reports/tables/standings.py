@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
 from reports.tables.ranking import Spot, complete, critical_difference, friedman, mean_ranks, spots
-from reports.tables.run_costs import ACCURACY, Mean, at_cost
+from reports.tables.run_costs import ACCURACY, at_cost
 from reports.tables.table import ShownTable, broken_rows, cut_short, fullest, share_of
 from results.published import parse_column, without
 from results.record import OK
@@ -63,8 +63,6 @@ class Standing:
     """The name of its method, which several rows may have."""
     broken: str = ""
     """How it breaks the contract; empty where it does not."""
-    numbers: dict[str, dict[str, Mean]] = field(default_factory=dict)
-    """By metric and condition's key."""
     properties: dict[str, bool] = field(default_factory=dict)
     """Where its runs differ, the value that `PESSIMIST` gives."""
     sends: set[str] = field(default_factory=set)
@@ -77,35 +75,6 @@ class Standing:
         """Whether it can be ranked at all: no bound, and no breaker of the contract."""
         return not (self.bound or self.broken)
 
-    @property
-    def values(self) -> dict[str, dict[str, float]]:
-        """The means of its numbers."""
-        return {
-            metric: {key: number.mean for key, number in by_key.items()}
-            for metric, by_key in self.numbers.items()
-        }
-
-    @property
-    def unsettled(self) -> dict[str, set[str]]:
-        """By metric, keys of conditions in which it had not settled when a run ended; of metrics
-        that have a history.
-        """
-        keys = {
-            metric: {key for key, number in by_key.items() if number.cut_short}
-            for metric, by_key in self.numbers.items()
-        }
-        return {metric: of_it for metric, of_it in keys.items() if of_it}
-
-    @property
-    def cut_short(self) -> set[str]:
-        """Keys of conditions in which its accuracy had not settled."""
-        return self.unsettled.get(ACCURACY, set())
-
-    def add(self, metric: str, keys: Iterable[str], value: Mean) -> None:
-        """Have a value in the conditions of these keys."""
-        if found := dict.fromkeys(keys, value):
-            self.numbers.setdefault(metric, {}).update(found)
-
 
 PESSIMIST: Mapping[str, bool] = {
     "distillation": True,
@@ -117,6 +86,12 @@ PESSIMIST: Mapping[str, bool] = {
 """The value of each property that a method has if any of its runs has it."""
 
 
+NUMBER = ("row", "metric", "key", "value", "std", "n", "cut_short")
+"""Of one number: a method's row, a condition's key, mean and deviation over `n` seeds (n - 1; not a
+number for one), and whether any of the runs ended before what it is of had settled."""
+Number = tuple[str, str, str, float, float, int, bool]
+
+
 @dataclass(frozen=True)
 class Standings:
     """All methods, and where they were compared."""
@@ -125,6 +100,8 @@ class Standings:
     methods: tuple[Standing, ...]
     seeds: Mapping[str, int]
     """By condition's key, the fewest of any cell."""
+    numbers: pd.DataFrame
+    """Under `NUMBER`, each place once."""
 
     @property
     def ranked(self) -> tuple[Condition, ...]:
@@ -132,42 +109,60 @@ class Standings:
         alike = tuple(condition for condition in self.conditions if condition.networks == ALIKE)
         return alike or self.conditions
 
+    def and_also(self, numbers: Iterable[Number]) -> Standings:
+        """The same with more numbers; of several in a place the last counts."""
+        every = pd.concat([self.numbers, _frame(numbers)])
+        return replace(self, numbers=every.drop_duplicates([*NUMBER[:3]], keep="last"))
+
+    def of(self, row: str, metric: str = "") -> pd.DataFrame:
+        """The numbers of a row; of one metric by condition's key."""
+        of_row = self.numbers[self.numbers["row"] == row]
+        return of_row[of_row["metric"] == metric].set_index("key") if metric else of_row
+
+    def cut_short(self, row: str, metric: str) -> set[str]:
+        """Keys of conditions in which a metric had not settled when a run ended."""
+        numbers = self.of(row, metric)
+        return set(numbers.index[numbers["cut_short"]])
+
     def frame(self, metric: str) -> pd.DataFrame:
         """Values of the methods that can be ranked, by row and key of `ranked`."""
-        keys = [condition.key for condition in self.ranked]
-        ranked = [method for method in self.methods if method.ranked]
-        of_metric = [method.values.get(metric, {}) for method in ranked]
-        return pd.DataFrame(
-            [[values.get(key, math.nan) for key in keys] for values in of_metric],
-            index=[m.row for m in ranked],
-            columns=keys,
-        )
+        rows = [method.row for method in self.methods if method.ranked]
+        of_metric = self.numbers[self.numbers["metric"] == metric]
+        wide = of_metric.pivot(index="row", columns="key", values="value")
+        return wide.reindex(index=rows, columns=[condition.key for condition in self.ranked])
 
     @property
     def metrics(self) -> list[str]:
         """All metrics that any method has, in the order of the method that has most; behind them
         those at a cost, by its unit and from the least.
         """
-        methods = sorted(self.methods, key=lambda method: -len(method.numbers))
-        names = dict.fromkeys(name for method in methods for name in method.numbers)
-        return sorted(names, key=_cost_of)
+        of_rows = [self.of(method.row)["metric"].unique() for method in self.methods]
+        of_rows.sort(key=len, reverse=True)
+        return sorted(dict.fromkeys(name for names in of_rows for name in names), key=_cost_of)
 
     def means(self, metric: str) -> pd.Series:
         """The mean over `ranked` of the methods that have a value in all of them."""
         return complete(self.frame(metric)).mean(axis="columns")
 
 
+def _frame(numbers: Iterable[Number]) -> pd.DataFrame:
+    kinds = (object, object, object, float, float, int, bool)
+    frame = pd.DataFrame(list(numbers), columns=list(NUMBER))
+    return frame.astype(dict(zip(NUMBER, kinds, strict=True)))
+
+
 def standings_of(tables: Iterable[ShownTable]) -> Standings:
     """The standings over all tables together, which are of one profile."""
-    places: list[Places] = []
+    conditions: dict[Condition, None] = {}
     methods: dict[str, Standing] = {}
-    seeds: dict[str, int] = {}
+    numbers: list[Number] = []
+    at_costs: list[Number] = []
     for table in tables:
         layout, at = table.layout, _places(table)
-        places.append(at)
+        conditions |= dict.fromkeys(condition for of in at.values() for condition in of)
         for row, title in layout.rows.items():
-            of = layout.methods.get(row, row)
-            methods.setdefault(row, Standing(row, title, row in layout.oracles, of))
+            of_row = layout.methods.get(row, row)
+            methods.setdefault(row, Standing(row, title, row in layout.oracles, of_row))
         for row, how in broken_rows(table.cells).items():
             methods[row].broken = how
         for line in _compared(table):
@@ -175,19 +170,22 @@ def standings_of(tables: Iterable[ShownTable]) -> Standings:
             if line["metric"] == PROPERTY and keys:
                 _add_property(methods[line["row"]], line)
             elif isinstance(line["value"], float) and math.isfinite(line["value"]):
-                seeds |= {key: min(seeds.get(key, line["n"]), line["n"]) for key in keys}
-                methods[line["row"]].add(line["metric"], keys, value_of(line))
+                numbers += numbers_of(line["row"], line["metric"], keys, line)
         for record in table.records:
             for kind in record.bytes_by_kind if record.status == OK else ():
                 way, _, payload = kind.partition("/")
                 method = methods[record.row]
                 (method.sends if way == "up" else method.receives).add(payload)
-        for (row, column, metric), value in at_cost(table.records).items():
-            measured = methods[row].numbers.get(ACCURACY, {})
-            keys = [c.key for c in at.get((row, column), ()) if c.key in measured]
-            methods[row].add(metric, keys, value)
-    found = dict.fromkeys(c for at in places for of in at.values() for c in of)
-    return Standings(tuple(found), tuple(methods.values()), seeds)
+        measured = {(n[0], n[2]) for n in numbers if n[1] == ACCURACY}
+        at_costs += [
+            (row, metric, condition.key, *cost)
+            for (row, column, metric), *cost in at_cost(table.records).itertuples(name=None)
+            for condition in at.get((row, column), ())
+            if (row, condition.key) in measured
+        ]
+    found = _frame(numbers)
+    seeds = {str(key): int(least) for key, least in found.groupby("key")["n"].min().items()}
+    return Standings(tuple(conditions), tuple(methods.values()), seeds, found).and_also(at_costs)
 
 
 def _compared(table: ShownTable) -> Iterator[Line]:
@@ -201,10 +199,10 @@ def _compared(table: ShownTable) -> Iterator[Line]:
             yield line
 
 
-def value_of(line: Line) -> Mean:
-    """The number of a CSV's line."""
+def numbers_of(row: str, metric: str, keys: Iterable[str], line: Line) -> list[Number]:
+    """The number of a CSV's line, for a row in the conditions of these keys."""
     std = math.nan if line["std"] is None else line["std"]
-    return Mean(line["value"], std, line["n"], cut_short(line))
+    return [(row, metric, key, line["value"], std, line["n"], cut_short(line)) for key in keys]
 
 
 Places = Mapping[tuple[str, str], Sequence[Condition]]
@@ -219,28 +217,24 @@ def _places(table: ShownTable) -> Places:
     """
     publics: dict[str, dict[str, None]] = {}
     with_public, looked = set(), set()
-    for line in table.cells:
-        rest, pairs = without(line["column"], PUBLIC, PROPERTY)
-        if pairs.get(PROPERTY) == "distillation" and line["value"] == "yes":
-            looked.add((line["row"], without(line["column"], PROPERTY)[0]))
-        if (public := pairs.get(PUBLIC, NO_PUBLIC)) != NO_PUBLIC:
+    runs = [(line, *without(line["column"], PUBLIC, PROPERTY)) for line in table.cells]
+    for line, rest, pairs in runs:
+        public = pairs.get(PUBLIC, NO_PUBLIC)
+        if public != NO_PUBLIC:
             with_public.add((line["row"], rest))
             publics.setdefault(rest, {})[public] = None
+        if pairs.get(PROPERTY) == "distillation" and line["value"] == "yes":
+            looked.add((line["row"], rest, public))
     places = {}
-    for line in table.cells:
-        rest, pairs = without(line["column"], PUBLIC, PROPERTY)
-        public, of = pairs.get(PUBLIC, NO_PUBLIC), list(publics.get(rest, [NO_PUBLIC]))
-        bare = without(line["column"], PROPERTY)[0]
-        if public != NO_PUBLIC:
-            of = [public]
-        elif (line["row"], rest) in with_public or (line["row"], bare) in looked:
-            of = []
+    for line, rest, pairs in runs:
+        public = pairs.get(PUBLIC, NO_PUBLIC)
+        nowhere = (line["row"], rest) in with_public or (line["row"], rest, public) in looked
+        all_of_it = [] if nowhere else list(publics.get(rest, [NO_PUBLIC]))
         where, networks = without(rest, NETWORKS)
+        alike = networks.get(NETWORKS, ALIKE)
         places[line["row"], line["column"]] = [
-            Condition(
-                line["profile"], table.layout.key, where, other, networks.get(NETWORKS, ALIKE)
-            )
-            for other in of
+            Condition(line["profile"], table.layout.key, where, other, alike)
+            for other in (all_of_it if public == NO_PUBLIC else [public])
         ]
     return places
 
@@ -299,19 +293,20 @@ def planes(found: Standings) -> dict[str, tuple[Spot, ...]]:
     """
     gains = found.means(ACCURACY)
     ranked = {condition.key for condition in found.ranked}
-    short = {
-        m.row: {name for name, keys in m.unsettled.items() if keys & ranked} for m in found.methods
-    }
+
+    def is_short(row: str, metric: str = ACCURACY) -> bool:
+        return not ranked.isdisjoint(found.cut_short(row, metric))
+
     drawn = {
         name: spots(
-            (row, values[row], gains[row], ACCURACY in short[row])
+            (row, values[row], gains[row], is_short(row))
             for row in values.index
             if row in gains.index
         )
         for name, values in costs(found).items()
     }
     drawn[EPSILON] = spots(
-        (row, float(epsilon), values[row], f"{AT_EPSILON}{epsilon}" in short[row])
+        (row, float(epsilon), values[row], is_short(row, f"{AT_EPSILON}{epsilon}"))
         for epsilon, values in at_epsilon(found).items()
         for row in values.index
     )

@@ -42,10 +42,7 @@ def as_json(found: Standings) -> dict[str, Any]:
                 "contract": m.broken,
                 "properties": m.properties,
                 "sends": sorted(m.sends),
-                "values": m.values,
-                "std": _stds(m),
-                "n": {name: {k: n.n for k, n in of.items()} for name, of in m.numbers.items()},
-                "cut_short": {metric: sorted(keys) for metric, keys in m.unsettled.items()},
+                **_numbers(found.of(m.row)),
             }
             for m in found.methods
         ],
@@ -54,13 +51,19 @@ def as_json(found: Standings) -> dict[str, Any]:
     }
 
 
-def _stds(method: Standing) -> dict[str, dict[str, float]]:
-    """By metric and condition's key, where there are two seeds or more."""
-    stds = {
-        metric: {key: number.std for key, number in of.items() if math.isfinite(number.std)}
-        for metric, of in method.numbers.items()
-    }
-    return {metric: of for metric, of in stds.items() if of}
+def _numbers(of_row: pd.DataFrame) -> dict[str, Any]:
+    """A row's values, deviations where there are two seeds or more, and numbers of seeds, by metric
+    and condition's key; and by metric keys of conditions in which it was cut short.
+    """
+    told: dict[str, Any] = {"values": {}, "std": {}, "n": {}, "cut_short": {}}
+    for metric, numbers in of_row.set_index("key").groupby("metric", sort=False):
+        told["values"][metric] = numbers["value"].to_dict()
+        told["std"][metric] = numbers["std"].dropna().to_dict()
+        told["n"][metric] = numbers["n"].to_dict()
+        told["cut_short"][metric] = sorted(numbers.index[numbers["cut_short"]])
+    for name in ("std", "cut_short"):
+        told[name] = {metric: found for metric, found in told[name].items() if found}
+    return told
 
 
 def dumped(by_profile: Mapping[str, Standings]) -> str:
@@ -84,16 +87,13 @@ def as_csv(by_profile: Mapping[str, Standings]) -> str:
     standard deviation, empty for one, and whether the metric was cut short in any of them.
     """
     lines = [
-        (
-            *(getattr(condition, name) for name in CONDITION),
-            *_method(method),
-            *(metric, number.mean, number.std, number.n, number.cut_short),
-        )
+        (*(getattr(c, name) for name in CONDITION), *_method(m), metric, *numbers.loc[c.key])
         for found in by_profile.values()
-        for method in found.methods
-        for metric, numbers in method.numbers.items()
-        for condition in found.conditions
-        if (number := numbers.get(condition.key)) is not None
+        for m in found.methods
+        for metric, of_metric in found.of(m.row).groupby("metric", sort=False)
+        for numbers in (of_metric.set_index("key")[["value", "std", "n", "cut_short"]],)
+        for c in found.conditions
+        if c.key in numbers.index
     ]
     return _text(lines, NUMBERS)
 

@@ -151,6 +151,16 @@ def test_an_encrypted_pack_and_one_that_lies_about_its_size_are_refused(tmp_path
     assert not (tmp_path / "home").exists()
 
 
+def test_a_pack_whose_damage_asks_for_more_memory_than_there_is_is_refused(tmp_path, monkeypatch):
+    def read(archive, name):
+        raise MemoryError
+
+    packed(tmp_path / "pack.zip")
+    monkeypatch.setattr(zipfile.ZipFile, "read", read)
+    with pytest.raises(ResultsError, match="cannot be read as a pack: MemoryError"):
+        read_pack(tmp_path / "pack.zip", tmp_path / "home")
+
+
 def test_damaged_and_absent_packs_are_refused(tmp_path):
     home, pack = tmp_path / "home", tmp_path / "pack.zip"
     stage(home, KEYS[0], 5_000)

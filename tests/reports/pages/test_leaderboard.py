@@ -20,7 +20,6 @@ from reports.pages.leaderboard import (
     render_leaderboard,
     share_of_best,
 )
-from reports.tables.run_costs import Mean
 from reports.tables.standings import planes, standings_of
 from tests.reports.tables.test_standings import LINES, TITLES, line, scored
 
@@ -58,7 +57,7 @@ def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
     assert "the machine that ran it" in page
     assert "floor of that measure" not in page
     key = found.conditions[0].key
-    found.methods[1].add("floor-psnr", [key], Mean(17, math.nan, 1))
+    found = found.and_also([("plain", "floor-psnr", key, 17, math.nan, 1, False)])
     assert "floor of that measure" in render_leaderboard({"smoke": found})
 
 
@@ -86,11 +85,12 @@ def private():
     made = scored([*LINES, *COSTS])
     made.layout.methods = dict.fromkeys(TITLES, "fedkd")
     found = standings_of([made])
-    for method in found.methods[1:]:
-        for epsilon, accuracy in (("1", 30.0), ("10", 60.0)):
-            value = Mean(accuracy + len(method.row), math.nan, 1)
-            method.add(f"accuracy-at-epsilon-{epsilon}", [found.conditions[0].key], value)
-    return found
+    key = found.conditions[0].key
+    return found.and_also(
+        (row, f"accuracy-at-epsilon-{epsilon}", key, accuracy + len(row), math.nan, 1, False)
+        for row in ("plain", "public")
+        for epsilon, accuracy in (("1", 30.0), ("10", 60.0))
+    )
 
 
 def test_every_plane_is_drawn_from_what_the_files_say_in_the_looks_of_the_tables(

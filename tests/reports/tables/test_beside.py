@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.tables.beside import Attack, add_leakage, add_private, attack_on
+from reports.tables.beside import Attack, attack_on, with_leakage, with_private
 from reports.tables.standings import Standing, standings_of
 from tests.reports.tables.test_standings import LINES, line, record, scored
 
@@ -26,18 +26,18 @@ def test_accuracy_under_privacy_stands_in_the_conditions_of_its_data_and_public_
         {**private("public", "in", "10", 70), "data": "others"},
         private("public", "in", "10", "", status="failed"),
     ]
-    add_private(found, [TOYS], [scored(lines)])
+    found = with_private(found, [TOYS], [scored(lines)])
     at_one, at_four = (found.frame(f"accuracy-at-epsilon-{n}") for n in (1, 4))
     assert at_one.loc["plain"].tolist() == [40, 40]
     assert at_one.loc["public"].fillna(0).tolist() == [50, 0]
     assert at_four.loc["public"].fillna(0).tolist() == [60, 0]
     names = [name for name in found.metrics if "epsilon" in name]
     assert names == ["accuracy-at-epsilon-1", "accuracy-at-epsilon-4"]
-    _, plain, public = found.methods
     inside, _ = (condition.key for condition in found.conditions)
-    assert public.unsettled == {"accuracy-at-epsilon-4": {inside}}
-    assert plain.numbers["accuracy-at-epsilon-1"][inside].std == 2
-    assert plain.numbers["accuracy-at-epsilon-1"][inside].n == 2
+    assert found.cut_short("public", "accuracy-at-epsilon-4") == {inside}
+    assert found.cut_short("public", "accuracy-at-epsilon-1") == set()
+    at_one = found.of("plain", "accuracy-at-epsilon-1").loc[inside]
+    assert (at_one["std"], at_one["n"]) == (2, 2)
 
 
 ATTACKS = {
@@ -94,14 +94,16 @@ def test_what_leaks_stands_beside_the_floor_of_the_same_public_images():
         "floor": {"attack.images_by": "nearest-public", "attack.shares": "gradient"},
     }
     records = [record(row=row, config=config) for row, config in configs.items()]
-    add_leakage(found, [TOYS], [scored(lines, records)])
-    assert plain.values["leaked-psnr"] == {inside: 13, outside: 13}
-    assert [plain.numbers["leaked-psnr"][key].std for key in (inside, outside)] == [1, 1]
-    assert plain.values["floor-psnr"] == {inside: 17, outside: 12}
-    assert public.values["leaked-psnr"] == {inside: 17, outside: 12}
-    assert public.values["leaked-ssim"] == public.values["floor-ssim"] == {outside: 0.5}
-    assert "floor-psnr" not in found.methods[0].values  # a bound
-    others = standings_of([TOYS])
+    leaked = with_leakage(found, [TOYS], [scored(lines, records)])
+
+    def by_key(row, metric, column="value"):
+        return leaked.of(row, metric)[column].to_dict()
+
+    assert by_key("plain", "leaked-psnr") == {inside: 13, outside: 13}
+    assert by_key("plain", "leaked-psnr", "std") == {inside: 1, outside: 1}
+    assert by_key("plain", "floor-psnr") == {inside: 17, outside: 12}
+    assert by_key("public", "leaked-psnr") == {inside: 17, outside: 12}
+    assert by_key("public", "leaked-ssim") == by_key("public", "floor-ssim") == {outside: 0.5}
+    assert by_key("bound", "floor-psnr") == {}
     elsewhere = [{**one, "data": "others"} for one in lines]
-    add_leakage(others, [TOYS], [scored(elsewhere, records)])
-    assert others.metrics == ["accuracy"]
+    assert with_leakage(found, [TOYS], [scored(elsewhere, records)]).metrics == ["accuracy"]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from reports.tables.run_costs import Mean, at_cost, over_seeds, reached, seconds_by_epoch
+from reports.tables.run_costs import at_cost, reached, seconds_by_epoch
 from results.arrays import pack
 from tests.reports.tables.test_standings import record
 
@@ -17,15 +17,9 @@ def run(seed, accuracy, megabytes, **more):
     return record(seed=seed, arrays=pack({"accuracy": np.array(accuracy), "bytes": sent}), **more)
 
 
-def place(metric):
-    return ("plain", record().column, metric)
-
-
-def test_a_number_over_seeds_has_a_deviation_from_two_on():
-    assert over_seeds([1.0, 3.0], cut_short=True) == Mean(2, math.sqrt(2), 2, True)
-    one = over_seeds([4.0])
-    assert (one.mean, one.n, one.cut_short) == (4, 1, False)
-    assert math.isnan(one.std)
+def costs_of(*runs):
+    """Of the one row and column, by metric."""
+    return at_cost(runs).loc["plain", record().column]
 
 
 def test_accuracy_at_cost_is_the_last_within_it():
@@ -47,16 +41,17 @@ def test_time_is_even_over_rounds_and_behind_the_clients_in_one_shot_methods(sen
 
 
 def test_accuracy_at_equal_bytes_has_a_deviation_and_a_number_of_seeds():
-    found = at_cost([run(0, [0.2, 0.4], [0.5, 2]), run(1, [0.3, 0.6], [0.5, 2])])
-    assert found[place("accuracy-at-1-mb")] == Mean(
-        pytest.approx(25), pytest.approx(5 * math.sqrt(2)), 2
-    )
-    assert found[place("accuracy-at-10-mb")].mean == pytest.approx(50)
+    found = costs_of(run(0, [0.2, 0.4], [0.5, 2]), run(1, [0.3, 0.6], [0.5, 2]))
+    mean, std, n, short = found.loc["accuracy-at-1-mb"]
+    assert (mean, std) == (pytest.approx(25), pytest.approx(5 * math.sqrt(2)))
+    assert (n, short) == (2, False)
+    assert found.loc["accuracy-at-10-mb", "mean"] == pytest.approx(50)
+    assert math.isnan(costs_of(run(0, [0.2], [0.5])).loc["accuracy-at-1-mb", "std"])
 
 
 def test_it_is_cut_short_where_a_run_was_that_ended_within_the_limit():
-    found = at_cost([run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": False})])
-    short = {limit: found[place(f"accuracy-at-{limit}-mb")].cut_short for limit in (1, 10, 100)}
+    found = costs_of(run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": False}))
+    short = {limit: found.loc[f"accuracy-at-{limit}-mb", "short"] for limit in (1, 10, 100)}
     assert short == {1: False, 10: True, 100: True}
-    settled = at_cost([run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": True})])
-    assert not settled[place("accuracy-at-10-mb")].cut_short
+    settled = costs_of(run(0, [0.2, 0.4], [0.5, 2], settled={"accuracy": True}))
+    assert not settled.loc["accuracy-at-10-mb", "short"]

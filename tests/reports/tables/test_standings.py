@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from reports.tables.ranking import Spot
-from reports.tables.run_costs import Mean
 from reports.tables.standings import at_epsilon, costs, fronts, planes, ranking, standings_of
 from reports.tables.standings_files import dumped
 from reports.tables.table import ShownTable
@@ -157,10 +156,9 @@ def test_what_was_cut_short_is_known_by_metric():
     ]
     found = standings_of([scored(lines)])
     inside, outside = (condition.key for condition in found.conditions)
-    _, plain, public = found.methods
-    assert plain.unsettled == {"accuracy": {inside, outside}}
-    assert plain.cut_short == {inside, outside}
-    assert public.unsettled == {"accuracy": {outside}}
+    assert found.cut_short("plain", "accuracy") == {inside, outside}
+    assert found.cut_short("plain", "megabytes-up") == set()
+    assert found.cut_short("public", "accuracy") == {outside}
 
 
 def test_seconds_are_means_over_seeds_where_every_record_has_them():
@@ -169,11 +167,11 @@ def test_seconds_are_means_over_seeds_where_every_record_has_them():
 
     records = [run(0, local=6.0, server=2.0), run(1, local=8.0)]
     found = standings_of([scored(LINES, records)])
-    _, plain, _ = found.methods
-    keys = [condition.key for condition in found.conditions]
-    assert plain.values["client-seconds"] == dict.fromkeys(keys, 7)
-    assert plain.numbers["client-seconds"][keys[0]] == Mean(7, pytest.approx(math.sqrt(2)), 2)
-    assert "server-seconds" not in plain.values
+    seconds = found.of("plain", "client-seconds")
+    assert list(seconds.index) == [condition.key for condition in found.conditions]
+    assert (set(seconds["value"]), set(seconds["n"])) == ({7}, {2})
+    assert seconds["std"].tolist() == pytest.approx([math.sqrt(2)] * 2)
+    assert found.of("plain", "server-seconds").empty
 
 
 def test_a_row_with_public_images_elsewhere_has_no_run_without_them():
@@ -225,11 +223,11 @@ def test_a_plane_has_a_place_of_each_method_that_has_both_and_marks_the_front():
 def test_the_front_against_epsilon_has_what_nothing_beats_at_as_little_or_less():
     found = standings_of([scored(LINES)])
     inside, outside = (condition.key for condition in found.conditions)
-    _, plain, public = found.methods
     for epsilon, of_plain, of_public in ((1, 40, 30), (4, 50, 60), (10, 70, 60)):
         name = f"accuracy-at-epsilon-{epsilon}"
-        plain.add(name, [inside, outside], Mean(of_plain, math.nan, 1))
-        public.add(name, [inside], Mean(of_public, math.nan, 1, cut_short=epsilon == 4))
+        plain = [("plain", name, key, of_plain, math.nan, 1, False) for key in (inside, outside)]
+        public = ("public", name, inside, of_public, math.nan, 1, epsilon == 4)
+        found = found.and_also([*plain, public])
     assert [list(values) for values in at_epsilon(found).values()] == [[40, 30], [50, 60], [70, 60]]
     assert planes(found)["epsilon"] == (
         Spot("plain", 1, 40, True),
@@ -244,13 +242,20 @@ def test_the_front_against_epsilon_has_what_nothing_beats_at_as_little_or_less()
 
 def test_metrics_stand_in_the_order_of_the_method_that_has_most_and_those_at_a_cost_by_it():
     found = standings_of([scored(LINES)])
+    names = {
+        "plain": ("last", "accuracy-at-10-mb"),
+        "public": (
+            "first",
+            "last",
+            "accuracy-at-1-s",
+            "accuracy-at-100-mb",
+            "accuracy-at-epsilon-4",
+        ),
+    }
     key = found.conditions[0].key
-    found.methods[1].add("last", [key], Mean(1, math.nan, 1))
-    for name in ("first", "last"):
-        found.methods[2].add(name, [key], Mean(1, math.nan, 1))
-    for name in ("accuracy-at-1-s", "accuracy-at-100-mb", "accuracy-at-epsilon-4"):
-        found.methods[2].add(name, [key], Mean(1, math.nan, 1))
-    found.methods[1].add("accuracy-at-10-mb", [key], Mean(1, math.nan, 1))
+    found = found.and_also(
+        (row, name, key, 1, math.nan, 1, False) for row, of in names.items() for name in of
+    )
     assert found.metrics == [
         *("accuracy", "first", "last", "accuracy-at-epsilon-4"),
         *("accuracy-at-10-mb", "accuracy-at-100-mb", "accuracy-at-1-s"),

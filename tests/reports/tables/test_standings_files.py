@@ -8,7 +8,6 @@ import math
 
 import pandas as pd
 
-from reports.tables.run_costs import Mean
 from reports.tables.standings import fronts, standings_of
 from reports.tables.standings_files import NUMBERS, as_csv, as_json, dumped, methods_csv
 from tests.reports.tables.test_standings import LINES, line, scored
@@ -31,11 +30,14 @@ def test_the_json_has_every_number():
 
 def test_the_fronts_of_the_json_are_those_of_the_planes_and_against_epsilon_have_their_places():
     found = standings_of([scored(LINES)])
-    for method in found.methods[1:]:
-        for number, epsilon in enumerate(("1", "4"), 1):
-            value = Mean(10.0 * number + len(method.row), math.nan, 1)
-            keys = [condition.key for condition in found.conditions]
-            method.add(f"accuracy-at-epsilon-{epsilon}", keys, value)
+    found = found.and_also(
+        (row, f"accuracy-at-epsilon-{epsilon}", condition.key, value, math.nan, 1, False)
+        for condition in found.conditions
+        for row, epsilon, value in (
+            *(("plain", 1, 15), ("plain", 4, 25)),
+            *(("public", 1, 16), ("public", 4, 26)),
+        )
+    )
     assert fronts(found) == {"epsilon": ["public"]}
     assert as_json(found)["fronts"] == {
         "epsilon": [{"row": "public", "epsilon": 1}, {"row": "public", "epsilon": 4}]
