@@ -117,7 +117,7 @@ def costs(ledger: Sequence[Transfer], budgets: Mapping[str, float]) -> dict[str,
 
 def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:
     """Each property by name, from a whole run's ledger and whether its fit looks at the public
-    images; `reports.measures.final` says what each means.
+    images; `reports.measures.exchange` says what each means.
     """
     up, down = (
         {t.kind for t in ledger if t.direction == direction} for direction in ("up", "down")

@@ -36,7 +36,7 @@ BATCH = 50
 
 
 class Attention(Measure):
-    """Shares of attention, and what is drawn of a few test films (`reports.measures.images`); of a
+    """Shares of attention, and what is drawn of a few test films (`reports.drawing.pictured`); of a
     table with one column.
     """
 

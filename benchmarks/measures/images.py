@@ -100,7 +100,7 @@ SHOWN = 4
 
 
 class Segmentations(Measure):
-    """The metrics of a few test images, which are drawn (`reports.measures.images`); of a table
+    """The metrics of a few test images, which are drawn (`reports.drawing.pictured`); of a table
     with one column.
     """
 

@@ -17,7 +17,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
 from metrics.names import AT_COST, facts
-from reports.measures.exchange import PROPERTIES
+from reports.measures.exchange import SCORED
 from reports.tables.html import render
 from reports.tables.markup import code, escaped, markdown_table
 from reports.tables.ranking import complete
@@ -31,7 +31,7 @@ def cards_page(entries: Iterable[MethodEntry], found: Standings | None) -> str:
     """The page of all methods, in the order of their names; `found` are the league's standings."""
     rows = rows_by_method()
     cards = [card(entry, rows.get(entry.name, {}), found) for entry in entries]
-    return render("methods.md.jinja", meanings=PROPERTIES.values(), cards=cards)
+    return render("methods.md.jinja", meanings=SCORED.values(), cards=cards)
 
 
 def rows_by_method() -> dict[str, dict[str, list[str]]]:
@@ -157,7 +157,7 @@ def needs(standing: Standing) -> list[str]:
     """A table of a row's properties, each by the beginning of what it means."""
     rows = [
         (re.split("[:;]", meaning)[0], "yes" if standing.properties[name] else "no")
-        for name, meaning in PROPERTIES.items()
+        for name, meaning in SCORED.items()
         if name in standing.properties
     ]
     return markdown_table(("what it needs and exchanges", ""), rows)

@@ -17,7 +17,7 @@ from benchmarks.running.runner import several
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.derived import with_derived
-from reports.measures.kind import draw_table, find_kind, module_of
+from reports.measures.kind import draw_table, find_kind
 from reports.pages.sheet import Sheet
 from reports.tables.table import Layout, ShownTable
 from results import published
@@ -146,7 +146,7 @@ def draw(run: TableRun, table: ShownTable) -> None:
     with contextlib.suppress(FileNotFoundError):
         if read_sealed_json(note) == {"shows": shows, "file": file_digest(path)}:
             return
-    draw_table(find_kind(run.table.measure), table, path)
+    draw_table(run.table.measure, table, path)
     if path.exists():  # a table without numbers has no picture
         write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
 
@@ -157,6 +157,7 @@ def _shown(run: TableRun, table: ShownTable) -> str:
     """
     layout = replace(table.layout, oracles=frozenset()), sorted(table.layout.oracles)
     found = [(r.row, r.column, r.seed, r.measurements, r.arrays) for r in table.records]
-    code = source_digest(module_of(run.table.measure), "benchmarks.reporting.writing")
+    kind = find_kind(run.table.measure)
+    code = source_digest(type(kind).__module__, kind.drawn_by.rpartition(".")[0])
     printed = published.published_table(run.name)
     return digest(repr([layout, table.cells, table.clients, found, printed, code]))

@@ -32,7 +32,7 @@ from reports.drawing.figures import (
 )
 from reports.drawing.frames import drawn_blocks, ends, panel_names, runs_along, shared_keys
 from reports.drawing.palette import Look, looks_of
-from reports.tables.table import Block, Layout, Panel, heading, is_number, row_title
+from reports.tables.table import Block, Layout, Panel, ShownTable, heading, is_number, row_title
 
 WIDE = 10
 """Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic,
@@ -84,14 +84,14 @@ class Shown:
 
 
 @styled
-def table_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
+def table_plot(table: ShownTable, path: Path) -> None:
     """The panels of every metric; published values as open diamonds, what guessing gives as a
     dashed line.
 
     Bars per column, or lines along the layout's horizontal key; a table of one column has its rows
     on the vertical axis. What is counted is not drawn beside what is measured.
     """
-    shown = drawn_blocks(layout, lines)
+    layout, shown = table.layout, drawn_blocks(table.layout, table.lines)
     if not shown:
         return
     panels = [panel for block, _ in shown for panel in block.panels]

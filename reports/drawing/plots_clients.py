@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from reports.drawing.figures import Texts, finish, page, spread_bars, styled
 from reports.drawing.frames import ends, measured
 from reports.drawing.palette import NEUTRAL, looks_of
-from reports.tables.table import Layout, row_title
+from reports.tables.table import Layout, ShownTable, row_title
 from reports.tables.units import scale_of
 from results.published import parse_column
 
@@ -47,7 +47,7 @@ def partition_plot(counts: Mapping[str, np.ndarray], path: Path, about: Layout |
 
 
 @styled
-def leakage_plot(layout: Layout, lines: pd.DataFrame, path: Path, metrics: Sequence[str]) -> None:
+def leakage_plot(table: ShownTable, path: Path) -> None:
     """Each metric of every client, on the left, and on average, on the right, from the columns
     `client=1`, ..., `client=average` of the table. A row that is in several columns beside has a
     series in each, all but the first with hollow points; a metric that one alone of several series
@@ -57,14 +57,14 @@ def leakage_plot(layout: Layout, lines: pd.DataFrame, path: Path, metrics: Seque
     the largest client. An axis is logarithmic where the largest value is above ten times the
     smallest.
     """
-    found = measured(lines, "client")
-    found = found[found["metric"].isin(metrics) & found["row"].isin(layout.rows)]
+    layout, found = table.layout, measured(table.lines, "client")
+    found = found[found["metric"].isin(table.metrics) & found["row"].isin(layout.rows)]
     clients = [client for client in found["client"].unique() if client != AVERAGE]
     if not clients:
         return
     looks = _series(layout, found)
     have = found.groupby("metric").apply(lambda of: of.groupby(["row", "column"]).ngroups)
-    shown = [m for m in metrics if have.get(m, 0) > (1 if have.max() > 1 else 0)]
+    shown = [m for m in table.metrics if have.get(m, 0) > (1 if have.max() > 1 else 0)]
     need = 0.4 + 0.33 * max(len(clients), len(looks))
     figure, panels = page([2] * len(shown), [need] * len(shown), 1.9)
     for metric, (left, right) in zip(shown, panels, strict=True):

@@ -27,17 +27,17 @@ from reports.drawing.figures import (
 from reports.drawing.frames import ends, measured
 from reports.drawing.palette import looks_of
 from reports.tables.bandwidth import COMMON
-from reports.tables.table import Layout, heading, row_title
+from reports.tables.table import Layout, ShownTable, heading, row_title
 from reports.tables.units import scale_of
 from results.published import parse_column
 
 
 @styled
-def curve_plot(layout: Layout, lines: pd.DataFrame, path: Path, first: Sequence[str]) -> None:
-    """Curves over epochs, a panel per metric and column: the rows in `first` (clients), and after
-    their end the other rows.
+def curve_plot(table: ShownTable, path: Path) -> None:
+    """Curves over epochs, a panel per metric and column: the rows of clients, and after their end
+    the other rows.
     """
-    points = measured(lines, "epoch").astype({"epoch": int})
+    layout, points = table.layout, measured(table.lines, "epoch").astype({"epoch": int})
     if points.empty:
         return
     metrics = points.groupby("metric", sort=False)
@@ -48,7 +48,7 @@ def curve_plot(layout: Layout, lines: pd.DataFrame, path: Path, first: Sequence[
         span = limits(ends(of_it), scale.bounds)
         columns = of_it.groupby("column", sort=False)
         for axis, (column, rows) in zip(places, columns, strict=True):
-            _curves(axis, layout, rows, first)
+            _curves(axis, layout, rows, table.clients)
             _finished(axis, layout, str(column), span, str(metric), axis is places[0])
     finish(figure, layout, path)
 
@@ -93,15 +93,16 @@ def _finished(
 
 
 @styled
-def bandwidth_plot(layout: Layout, lines: pd.DataFrame, path: Path, metric: str) -> None:
-    """A metric against cumulative GB on a logarithmic axis, a panel per column, with the seeds'
-    spread as a band.
+def bandwidth_plot(table: ShownTable, path: Path) -> None:
+    """The first metric against cumulative GB on a logarithmic axis, a panel per column, with the
+    seeds' spread as a band.
 
     The dotted line is the best value that every row reaches, with a diamond where a row first did.
     Rows whose model learns after all bytes have crossed are vertical, rows that send nothing
     horizontal.
     """
-    points = measured(lines, "round", "at")
+    layout, metric = table.layout, table.metrics[0]
+    points = measured(table.lines, "round", "at")
     if points.empty:
         return
     place = ["column", "row", "round", "at"]

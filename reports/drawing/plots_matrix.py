@@ -16,12 +16,15 @@ from matplotlib.image import AxesImage
 from metrics.names import facts
 from reports.drawing.figures import SECTION, TICK, finish, page, styled
 from reports.drawing.frames import measured
-from reports.tables.table import MARK, Layout, Line, cut_short, heading, left_out, row_title
+from reports.drawing.plots import table_plot
+from reports.tables.table import MARK, Line, ShownTable, cut_short, heading, left_out, row_title
 from reports.tables.teachers import SELECTED, TRANSFERABILITY
 from reports.tables.units import scale_of
 from results.published import parse_column
 from results.store import records_of
 
+SITES = ("train", "test")
+"""Column keys of a matrix, down and across."""
 HEAT = "Blues"
 """One hue, light to dark: its order is seen with any colour vision, and in grey."""
 DARK = 0.6
@@ -30,21 +33,27 @@ CELL, WIDEST = 0.25, 5.8
 """Inches of a selection at most, and of a panel's selections together."""
 
 
-def is_matrix(lines: pd.DataFrame, keys: tuple[str, str]) -> bool:
+def is_matrix(lines: pd.DataFrame) -> bool:
     """Whether the lines are of one row, and their columns those of more than one value of both
-    keys.
+    `SITES`.
     """
     columns = pd.DataFrame([parse_column(column) for column in lines["column"]])
-    known = set(columns) == set(keys) and columns.notna().all(axis=None)
+    known = set(columns) == set(SITES) and columns.notna().all(axis=None)
     return bool(known and lines["row"].nunique() == 1 and (columns.nunique() > 1).all())
 
 
 @styled
-def matrix_plot(layout: Layout, lines: pd.DataFrame, path: Path, keys: tuple[str, str]) -> None:
-    """A panel per metric, the first of `keys` down and the second across, darker where it is
-    better, with a mark where it was cut short; in brackets what is printed.
+def site_plot(table: ShownTable, path: Path) -> None:
+    """One row's models by the site that trained them, down, and the site that tests them, across; a
+    table of anything else is drawn as all are.
+
+    A panel per metric, darker where it is better, with a mark where it was cut short; in brackets
+    what is printed.
     """
-    found = measured(lines, *keys)
+    if not is_matrix(table.lines):
+        table_plot(table, path)
+        return
+    layout, keys, found = table.layout, SITES, measured(table.lines, *SITES)
     metrics = found["metric"].unique()
     height = 0.5 + 0.3 * found[keys[0]].nunique()
     figure, [axes] = page([len(metrics)], [1.55], height, 0.75)
@@ -64,7 +73,7 @@ def matrix_plot(layout: Layout, lines: pd.DataFrame, path: Path, keys: tuple[str
         axis.set_xlabel(keys[1])
         axis.tick_params(labelleft=axis is axes[0])
     axes[0].set_ylabel(keys[0])
-    if any(map(cut_short, records_of(lines))):
+    if any(map(cut_short, table.cells)):
         axes[0].plot([], [], **SECTION)  # for the legend
     finish(figure, layout, path)
 
@@ -108,14 +117,14 @@ def heat(
 
 
 @styled
-def selection_plot(layout: Layout, lines: pd.DataFrame, path: Path) -> None:
+def selection_plot(table: ShownTable, path: Path) -> None:
     """Teachers by selections, darker where the transferability is higher; the number is how often
     the teacher was drawn.
 
     A panel per row and column of the table. Where no number stands, the teacher was not drawn; with
     several seeds it is their mean. A teacher that a selection did not score is grey.
     """
-    found = measured(lines, "selection", "teacher")
+    layout, found = table.layout, measured(table.lines, "selection", "teacher")
     if found.empty:
         return
     found = found.astype({"selection": int, "teacher": int})

@@ -16,10 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
+from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
 from reports.drawing.figures import TWO_COLUMNS, UNSETTLED, Texts, blank, finish, page, styled
-from reports.drawing.palette import NEUTRAL, Look
-from reports.tables.ranking import Spot
-from reports.tables.table import Layout
+from reports.drawing.palette import NEUTRAL, Look, looks_of
+from reports.tables.ranking import Spot, spots
+from reports.tables.standings import ACCURACY, Standings, standings_of
+from reports.tables.table import Layout, ShownTable
 
 ROW = 0.13
 """Inches of a method's height in a picture of ranks."""
@@ -60,6 +62,28 @@ def rank_plot(ranks: Mapping[str, float], apart: float, path: Path, about: Texts
     axis.set_xlabel(f"mean rank, the lower the better{told}")
     axis.grid(axis="x")
     finish(figure, about, path)
+
+
+def scorecard_plot(table: ShownTable, path: Path) -> None:
+    """Accuracy against bytes, a panel for each condition."""
+    found, planes = standings_of([table]), []
+    rows = [method.row for method in found.methods if method.ranked]
+    for condition in found.conditions:
+        costs, gains = (
+            {row: _value(found, row, names, condition.key) for row in rows}
+            for names in ((MEGABYTES_UP, MEGABYTES_DOWN), (ACCURACY,))
+        )
+        short = {row for row in rows if condition.key in found.cut_short(row, ACCURACY)}
+        places = spots((row, costs[row], gains[row], row in short) for row in rows)
+        title = f"{condition.column}, public={condition.public}"
+        planes.append(Plane(title, "MB sent, both ways", "Accuracy (%)", places))
+    if planes:
+        front_plot(planes, table.layout.rows, looks_of(table.layout), path, table.layout)
+
+
+def _value(found: Standings, row: str, metrics: Sequence[str], key: str) -> float:
+    """The sum of some metrics of a method in one condition; not a number where one is missing."""
+    return sum(float(found.of(row, metric)["value"].get(key, math.nan)) for metric in metrics)
 
 
 @styled

@@ -13,8 +13,8 @@ from reports.drawing.figures import PUBLISHED, TICK, finish, page, styled
 from reports.drawing.frames import measured
 from reports.drawing.palette import NEUTRAL
 from reports.drawing.plots import PRINTED
-from reports.tables.table import Layout, heading
-from reports.tables.teachers import Correlation, printed_correlations
+from reports.tables.table import ShownTable, heading
+from reports.tables.teachers import Correlation, correlations, printed_correlations
 from reports.tables.units import scale_of
 from results.published import parse_column, published_table
 
@@ -24,27 +24,23 @@ THEIRS: dict[str, Any] = {**PRINTED, "label": PUBLISHED}
 
 
 @styled
-def transferability_plot(
-    layout: Layout,
-    lines: pd.DataFrame,
-    path: Path,
-    metrics: Sequence[str],
-    correlations: Mapping[str, Correlation],
-) -> None:
+def transferability_plot(table: ShownTable, path: Path) -> None:
     """The first metric (transfer accuracy) against the second (similarity), a mark per teacher and
     a panel per column; published values are open marks in panels of their own, since their
-    accuracies may lie elsewhere. The `correlations`, by column, and the printed ones stand in the
-    panels' titles.
+    accuracies may lie elsewhere. The correlations, ours and printed ones, stand in the panels'
+    titles.
     """
-    ours = _marks(measured(lines), metrics)
+    layout, metrics = table.layout, table.metrics
+    ours = _marks(measured(table.lines), metrics)
     if not ours:
         return
     printed = _marks(_published(layout.key), metrics)
     theirs = {column: printed[column] for column in ours if column in printed}
     counts = [len(of) for of in (ours, theirs) if of]
     figure, axes = page(counts, [2.6] * len(counts), 2.4)
+    coefficients = correlations(table.records, metrics)
     for axis, (column, marks) in zip(axes[0], ours.items(), strict=True):
-        _scatter(axis, marks, OURS, column, correlations.get(column))
+        _scatter(axis, marks, OURS, column, coefficients.get(column))
     coefficients = printed_correlations(layout.key, metrics)
     for axis, (column, marks) in zip(axes[-1] if theirs else (), theirs.items(), strict=True):
         _scatter(axis, marks, THEIRS, column, coefficients.get(column), "published: ")

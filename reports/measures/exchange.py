@@ -1,79 +1,88 @@
-"""Numbers and properties of methods on equal terms, with their ranks, drawn against what they
-cost.
+"""Tables of what a method exchanges: numbers and properties, and ranks of methods on equal
+terms.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
-from reports.measures.final import PROPERTIES as EXCHANGED
-from reports.measures.final import crossed
 from reports.measures.kind import Kind
-from reports.tables.ranking import spots
-from reports.tables.standings import ACCURACY, Standing, Standings, ranking, standings_of
+from reports.tables.standings import ACCURACY, Standings, ranking, standings_of
 from reports.tables.table import ShownTable
-from results.record import OK
+from results.record import OK, Record
 
-PROPERTIES: Mapping[str, str] = {
+EXCHANGED: Mapping[str, str] = {
+    "distillation": "the fit looks at the public images",
+    "param-transfer": "parameters or gradients cross, in either direction",
+    "privacy": (
+        "nothing leaves a client but outputs, attention, votes and labels or their counts: no"
+        " parameters, gradients, features or images; what these outputs tell of its samples is"
+        " bounded by nothing, and labelled samples that a server holds for validation (FedDF) are"
+        " counted as its own"
+    ),
+    "asynchronous": (
+        "nothing comes down to a client, and none sends the same kind of thing in two rounds; so a"
+        " one-shot method is, and one whose clients answer anew in every epoch is not"
+    ),
+}
+"""What each property says of a run, as it is derived."""
+SCORED: Mapping[str, str] = {
     **EXCHANGED,
     "networks-differ": "the fit goes through with clients of two kinds of network",
 }
+"""The same of a scorecard's."""
 
 
-class Scorecard(Kind):
-    """A table of numbers and properties; its picture has a panel for each condition, of accuracy
-    against bytes.
+class Exchange(Kind):
+    """A table of numbers and properties, with what each property means."""
+
+    properties = EXCHANGED
+
+    def remarks(self, table: ShownTable) -> list[str]:
+        return [
+            *(f"{name}: {meaning}" for name, meaning in self.properties.items()),
+            *crossed(table.layout.rows, table.records),
+        ]
+
+
+class Scorecard(Exchange):
+    """The same with ranks; its picture has a panel for each condition, of accuracy against
+    bytes.
     """
 
     ranks_first = True
+    drawn_by = "reports.drawing.plots_ranking.scorecard_plot"
+    properties = SCORED
 
     def brief(self, lines: pd.DataFrame) -> pd.DataFrame:
         """Accuracy, and what failed."""
         return lines[(lines["metric"] == ACCURACY) | (lines["status"] != OK)]
 
     def remarks(self, table: ShownTable) -> list[str]:
-        return [
-            ranked(standings_of([table])),
-            *(f"{name}: {meaning}" for name, meaning in PROPERTIES.items()),
-            *crossed(table.layout.rows, table.records),
-        ]
-
-    def draw(self, table: ShownTable, path: Path) -> None:
-        from reports.drawing.palette import looks_of
-        from reports.drawing.plots_ranking import Plane, front_plot
-
-        found = standings_of([table])
-        planes = [
-            Plane(
-                f"{condition.column}, public={condition.public}",
-                "MB sent, both ways",
-                "Accuracy (%)",
-                spots(
-                    (
-                        method.row,
-                        _value(found, method, MEGABYTES_UP, condition.key)
-                        + _value(found, method, MEGABYTES_DOWN, condition.key),
-                        _value(found, method, ACCURACY, condition.key),
-                        condition.key in found.cut_short(method.row, ACCURACY),
-                    )
-                    for method in found.methods
-                    if method.ranked
-                ),
-            )
-            for condition in found.conditions
-        ]
-        if planes:
-            layout = table.layout
-            front_plot(planes, layout.rows, looks_of(layout), path, layout)
+        return [ranked(standings_of([table])), *super().remarks(table)]
 
 
-def _value(found: Standings, method: Standing, metric: str, key: str) -> float:
-    return float(found.of(method.row, metric)["value"].get(key, math.nan))
+def crossed(titles: Mapping[str, str], records: Sequence[Record]) -> list[str]:
+    """Which kinds of payload crossed in each row (title by key), in one text; none of no record."""
+    kinds: dict[str, set[str]] = {}
+    for record in records:
+        if record.status == OK:
+            kinds.setdefault(record.row, set()).update(record.bytes_by_kind)
+    rows = [
+        f"{title}: {' and '.join(f'{_named(kinds[row], way)} {way}' for way in ('up', 'down'))}"
+        for row, title in titles.items()
+        if row in kinds
+    ]
+    return ["crossed: " + "; ".join(rows)] if rows else []
+
+
+def _named(kinds: set[str], way: str) -> str:
+    return (
+        ", ".join(sorted(kind.partition("/")[2] for kind in kinds if kind.startswith(f"{way}/")))
+        or "nothing"
+    )
 
 
 def ranked(found: Standings) -> str:
@@ -96,4 +105,4 @@ def ranked(found: Standings) -> str:
     )
 
 
-KINDS = {"scorecard": Scorecard()}
+MEASURES = {"exchange": Exchange(), "scorecard": Scorecard()}

@@ -5,6 +5,7 @@ good they are at their own tasks, and how far a row that begins with one is abov
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -54,9 +55,7 @@ class Teachers(Kind):
         return texts
 
     def draw(self, table: ShownTable, path: Path) -> None:
-        from reports.drawing import plots
-
-        plots.table_plot(table.layout, self.shown(table.lines), path)
+        super().draw(replace(table, lines=self.shown(table.lines)), path)
 
 
 def _spread(values: Sequence[float], digits: int) -> str:
@@ -68,6 +67,8 @@ def _spread(values: Sequence[float], digits: int) -> str:
 class Selection(Kind):
     """A field per selection and teacher."""
 
+    drawn_by = "reports.drawing.plots_matrix.selection_plot"
+
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return totals(lines)
 
@@ -77,24 +78,15 @@ class Selection(Kind):
             " selection"
         ]
 
-    def draw(self, table: ShownTable, path: Path) -> None:
-        from reports.drawing import plots_matrix
-
-        plots_matrix.selection_plot(table.layout, table.lines, path)
-
 
 class Transferability(Kind):
     """A mark per teacher in the plane of the two metrics, and their correlations."""
+
+    drawn_by = "reports.drawing.plots_teachers.transferability_plot"
 
     def remarks(self, table: ShownTable) -> list[str]:
         found = correlations(table.records, table.metrics)
         return sentences(table.layout, found, table.metrics)
 
-    def draw(self, table: ShownTable, path: Path) -> None:
-        from reports.drawing import plots_teachers
 
-        found = correlations(table.records, table.metrics)
-        plots_teachers.transferability_plot(table.layout, table.lines, path, table.metrics, found)
-
-
-KINDS = {"teachers": Teachers(), "selection": Selection(), "transferability": Transferability()}
+MEASURES = {"teachers": Teachers(), "selection": Selection(), "transferability": Transferability()}

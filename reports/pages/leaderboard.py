@@ -30,7 +30,7 @@ from metrics.names import (
 from reports.drawing.figures import Texts
 from reports.drawing.palette import Look, looks
 from reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
-from reports.measures.exchange import PROPERTIES
+from reports.measures.exchange import SCORED
 from reports.pages.page import data_uri
 from reports.tables.html import render
 from reports.tables.ranking import critical_difference
@@ -116,7 +116,7 @@ def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
         ranked=ranked - {ROUNDS},
         at_epsilon=any(metric.startswith(AT_EPSILON) for metric in metrics),
         leakage=any(metric in FLOOR.values() for metric in metrics),
-        meanings=PROPERTIES,
+        meanings=SCORED,
         pictures=[
             (profile, title, data_uri(svg, "image/svg+xml"))
             for profile, found in by_profile.items()

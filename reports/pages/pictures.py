@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reports.measures.kind import draw_table, find_kind
+from reports.measures.kind import draw_table
 from reports.pages.measured import covered
 from reports.pages.result_files import Result, find_results
 from reports.tables.html import render
@@ -63,7 +63,7 @@ def redraw_results(results: Path, output: Path | None = None, plain: bool = Fals
         before = path.stat().st_mtime_ns if path.exists() else 0
         table = result.shown
         table = replace(table, layout=table.layout.plain()) if plain else table
-        draw_table(find_kind(result.sheet.measure), table, path)
+        draw_table(result.sheet.measure, table, path)
         # A table without numbers has no picture.
         drawn += [path] if path.exists() and path.stat().st_mtime_ns != before else []
         if output is None and result.sheet.command:

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.text import Annotation
 
 from reports.pages.sheet import Sheet
-from reports.tables.table import Layout
+from reports.tables.table import Layout, ShownTable
 from results.store import COUNTS, CSV_COLUMNS, NUMBERS, parse_value
 
 COLUMNS = tuple(
@@ -35,6 +35,11 @@ def table_of(lines):
     """Lines as a table's CSV gives them."""
     frame = pd.DataFrame(lines, dtype=object) if lines else pd.DataFrame(columns=list(CSV_COLUMNS))
     return frame.where(frame.notna(), None)
+
+
+def shown(layout, lines, *metrics, **more):
+    """A table of lines, as it is drawn."""
+    return ShownTable(layout, table_of(lines), (), metrics, **more)
 
 
 def line(row, column, value, published="", **more):

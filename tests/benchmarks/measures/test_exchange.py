@@ -22,7 +22,7 @@ from federation.method import Method
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
-from reports.measures.final import PROPERTIES
+from reports.measures.exchange import EXCHANGED
 from tests.federation.tiny import make_client, make_federation
 
 
@@ -51,7 +51,7 @@ def test_properties_of_methods_that_are_known(name):
     channel = Channel()
     fit(make_federation(channel=channel), method)
     found = exchange.properties(channel.ledger, exchange.followed(method, followed())[1])
-    assert list(found) == list(PROPERTIES)
+    assert list(found) == list(EXCHANGED)
     assert tuple(found.values()) == expected
 
 

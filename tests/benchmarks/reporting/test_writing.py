@@ -147,8 +147,8 @@ def test_a_table_says_how_runs_became_its_numbers(printed):
 def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, monkeypatch):
     drawn = []
 
-    def table_plot(layout, lines, path):
-        drawn.append(layout.title)
+    def table_plot(table, path):
+        drawn.append(table.layout.title)
         write_atomic(path, f"picture {len(drawn)}")
 
     def draws(records, **layout):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reports.drawing import plots_clients
-from tests.reports.drawn import layout, line, table_of
+from tests.reports.drawn import layout, line, shown
 
 COLUMN = "dataset=x"
 
@@ -29,9 +29,7 @@ def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(draw
         "a": {"1": "2.0", "2": "4.0", "average": "3.0"},
         "b": {"1": "300.0", "2": "500.0", "average": "400.0"},
     }
-    plots_clients.leakage_plot(
-        layout((COLUMN,)), table_of(lines(values)), tmp_path / "f.png", ("fid",)
-    )
+    plots_clients.leakage_plot(shown(layout((COLUMN,)), lines(values), "fid"), tmp_path / "f.png")
     left, right = drawn[0].axes
     assert heights(left) == [2, 4, 300, 500]
     assert heights(right) == [3, 400]
@@ -44,12 +42,8 @@ def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(draw
 
 def test_values_of_one_size_are_on_a_linear_axis_from_zero(drawn, tmp_path):
     values = {"a": {"1": "200.0", "average": "200.0"}, "b": {"1": "300.0", "average": "300.0"}}
-    plots_clients.leakage_plot(
-        layout((COLUMN,)),
-        table_of(lines(values) + lines({"a": {"1": "80.0"}}, "psnr")),
-        tmp_path / "f.png",
-        ("fid",),
-    )
+    both = lines(values) + lines({"a": {"1": "80.0"}}, "psnr")
+    plots_clients.leakage_plot(shown(layout((COLUMN,)), both, "fid"), tmp_path / "f.png")
     left = drawn[0].axes[0]
     assert (left.get_yscale(), left.get_ylim()[0]) == ("linear", 0)
     assert heights(left) == [200, 300]
@@ -66,9 +60,7 @@ def test_each_metric_has_its_panels_and_a_row_in_two_columns_two_series(drawn, t
             ("b", columns[1], str(30 * factor)),
         )
     ]
-    plots_clients.leakage_plot(
-        layout(columns), table_of(values), tmp_path / "f.png", ("fid", "psnr")
-    )
+    plots_clients.leakage_plot(shown(layout(columns), values, "fid", "psnr"), tmp_path / "f.png")
     above, _, below, _ = drawn[0].axes
     assert (heights(above), heights(below)) == ([10, 20, 30], [20, 40, 60])
     assert [axis.get_ylabel() for axis in (above, below)] == ["Fréchet distance", "PSNR (dB)"]

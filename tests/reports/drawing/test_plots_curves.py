@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reports.drawing import plots_curves
-from tests.reports.drawn import layout, line, table_of, visible
+from tests.reports.drawn import layout, line, shown, visible
 
 
 def test_curves_have_a_row_of_panels_per_metric(drawn, tmp_path):
@@ -16,7 +16,7 @@ def test_curves_have_a_row_of_panels_per_metric(drawn, tmp_path):
         for epoch in (1, 2, 3)
     ]
     plots_curves.curve_plot(
-        layout(columns, unit="percent"), table_of(lines), tmp_path / "t.png", ["a"]
+        shown(layout(columns, unit="percent"), lines, clients=("a",)), tmp_path / "t.png"
     )
     axes = visible(drawn[0])
     assert [axis.get_title() for axis in axes] == ["iid", "niid1", "niid2"] * 2

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from reports.measures.exchange import KINDS, PROPERTIES
+from reports.measures.exchange import MEASURES, SCORED
 from reports.tables.table import Layout, ShownTable
 from tests.reports.drawn import table_of
 from tests.reports.tables.test_standings import LINES, TITLES
@@ -28,20 +28,20 @@ def made(lines):
 
 
 def test_ranks_are_said_first_and_every_property_is_defined():
-    ranks, *meanings = KINDS["scorecard"].remarks(made(LINES))
+    ranks, *meanings = MEASURES["scorecard"].remarks(made(LINES))
     assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
-    assert [text.partition(":")[0] for text in meanings] == list(PROPERTIES)
+    assert [text.partition(":")[0] for text in meanings] == list(SCORED)
 
 
 def test_a_terminal_has_the_ranks_first_and_accuracy_alone():
     failed = {**LINES[1], "metric": "", "status": "failed: DivergedError"}
     lines = pd.DataFrame([LINES[1], {**LINES[1], "metric": "megabytes-up"}, failed])
-    assert KINDS["scorecard"].ranks_first
-    assert KINDS["scorecard"].brief(lines)["metric"].tolist() == ["accuracy", ""]
+    assert MEASURES["scorecard"].ranks_first
+    assert MEASURES["scorecard"].brief(lines)["metric"].tolist() == ["accuracy", ""]
 
 
 def test_of_one_method_there_are_no_ranks():
-    assert KINDS["scorecard"].remarks(made(LINES[:2]))[0].endswith("no ranks")
+    assert MEASURES["scorecard"].remarks(made(LINES[:2]))[0].endswith("no ranks")
 
 
 def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
@@ -49,15 +49,15 @@ def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
     table = made(lines)
     rows = {**TITLES, "other": "Other ✗"}
     table = replace(table, layout=replace(table.layout, rows=rows))
-    ranks = KINDS["scorecard"].remarks(table)[0]
+    ranks = MEASURES["scorecard"].remarks(table)[0]
     assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
     assert ranks.endswith("; not ranked, for they break the contract: Other ✗")
-    KINDS["scorecard"].draw(table, tmp_path / "toy.png")
-    KINDS["scorecard"].draw(made(LINES), tmp_path / "without.png")
+    MEASURES["scorecard"].draw(table, tmp_path / "toy.png")
+    MEASURES["scorecard"].draw(made(LINES), tmp_path / "without.png")
     assert (tmp_path / "toy.svg").read_text() == (tmp_path / "without.svg").read_text()
 
 
 def test_a_picture_has_a_panel_for_each_condition(tmp_path):
-    KINDS["scorecard"].draw(made(LINES), tmp_path / "toy.png")
+    MEASURES["scorecard"].draw(made(LINES), tmp_path / "toy.png")
     text = (tmp_path / "toy.svg").read_text()
     assert text.count('id="axes_') == 2

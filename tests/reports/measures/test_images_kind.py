@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reports.measures.images import arrays_of, with_arrays
-from reports.measures.kind import find_kind
+from reports.measures.kind import arrays_of, find_kind, with_arrays
 from reports.tables.table import ShownTable
 from results.arrays import pack
 from results.record import FAILED

@@ -31,8 +31,8 @@ def test_any_other_measure_is_shown_as_plain_numbers(measure, tmp_path, monkeypa
     assert plain.judged(["a record"], ("accuracy",), "percent") == (["a record"], "")
     assert plain.unlike(["a record"]) == {}
     monkeypatch.setattr(plots, "table_plot", lambda *shown: drawn.append(shown))
-    plain.draw(SimpleNamespace(layout="layout", lines=["a line"]), tmp_path / "t.png")
-    assert drawn == [("layout", ["a line"], tmp_path / "t.png")]
+    plain.draw("a table", tmp_path / "t.png")
+    assert drawn == [("a table", tmp_path / "t.png")]
 
 
 def test_a_sheet_of_an_unknown_measure_is_read_and_shows_all_lines(tmp_path):
@@ -52,10 +52,9 @@ class Toy(Kind):
         return lines.assign(value=[2 * value for value in lines["value"]])
 
 
-def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(tmp_path, monkeypatch):
-    (tmp_path / "toys.py").write_text("")
-    monkeypatch.setattr(kind, "__file__", str(tmp_path / "kind.py"))
-    toys = SimpleNamespace(KINDS={"toy-measure": Toy()}, __name__="reports.measures.toys")
+def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(monkeypatch):
+    toys = SimpleNamespace(MEASURES={"toy-measure": Toy()})
+    monkeypatch.setattr(kind, "folder_modules", lambda folder: [f"{folder}.toys"])
     monkeypatch.setitem(sys.modules, "reports.measures.toys", toys)
     monkeypatch.setattr(kind, "_kinds", kind._kinds.__wrapped__)
     shown = Sheet(layout(), "A paper", "", "toy-measure").shown(LINES)

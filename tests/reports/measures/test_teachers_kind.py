@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from reports.measures.teachers import KINDS
+from reports.measures.teachers import MEASURES
 from results.record import FAILED, Measurement, Record
 
 ROWS = {"scratch": "Scratch", "transfer": "Transfer"}
@@ -28,7 +28,7 @@ def record(row, seed, *measured, status="ok"):
 
 def told(*records, unit="percent"):
     layout = SimpleNamespace(rows=ROWS, unit=unit)
-    return KINDS["teachers"].remarks(
+    return MEASURES["teachers"].remarks(
         SimpleNamespace(layout=layout, records=records, metrics=("accuracy",))
     )
 
@@ -59,4 +59,4 @@ def test_without_the_first_row_there_is_no_lead_and_of_a_failure_nothing():
 
 def test_the_teachers_number_is_not_among_the_rows():
     lines = pd.DataFrame({"row": ["transfer"] * 2, "metric": ["accuracy", "teacher-accuracy"]})
-    assert KINDS["teachers"].shown(lines)["metric"].tolist() == ["accuracy"]
+    assert MEASURES["teachers"].shown(lines)["metric"].tolist() == ["accuracy"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from reports.drawing.palette import listed, looks
-from reports.measures.exchange import PROPERTIES
+from reports.measures.exchange import SCORED
 from reports.pages import leaderboard
 from reports.pages.leaderboard import (
     column_of,
@@ -51,7 +51,7 @@ def test_the_page_holds_the_standings_as_json_and_a_choice_of_every_condition():
 def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
     found = standings_of([scored([*LINES, *COSTS])])
     page = render_leaderboard({"smoke": found})
-    assert f"<dt>public images</dt><dd>{PROPERTIES['distillation']}</dd>" in page
+    assert f"<dt>public images</dt><dd>{SCORED['distillation']}</dd>" in page
     assert 'data-property="distillation" data-wanted="no"> no public images' in page
     assert 'data-column="property distillation">public images' in page
     assert "the machine that ran it" in page

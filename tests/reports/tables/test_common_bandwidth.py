@@ -9,6 +9,7 @@ import pytest
 from reports.drawing import plots_curves
 from reports.drawing.figures import FIRST_REACHED, HIGHEST_COMMON
 from reports.tables.bandwidth import at_which, only_common, sentences, summary, with_common
+from reports.tables.table import ShownTable
 from results.record import FAILED, Measurement, Record
 from results.store import records_of, summarise
 from tests.reports.drawn import layout
@@ -172,10 +173,10 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
         record("top", [(0.0, 5.0), (0.0, 8.0)]),
     ]
     plots_curves.bandwidth_plot(
-        layout(unit="percent"),
-        drawable(with_common(records, "accuracy")),
+        ShownTable(
+            layout(unit="percent"), drawable(with_common(records, "accuracy")), (), ("accuracy",)
+        ),
         tmp_path / "t.png",
-        "accuracy",
     )
     (axis,) = drawn[0].axes
     assert (axis.get_xscale(), axis.get_xlabel()) == (
@@ -204,7 +205,7 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
 def test_a_model_that_learns_after_all_bytes_is_marked_at_its_end(drawn, tmp_path):
     records = [record("a", AVERAGING), record("b", [(2.0, 5.0), (2.0, 9.0), (2.0, 8.0)])]
     plots_curves.bandwidth_plot(
-        layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy"
+        ShownTable(layout(unit="percent"), drawable(records), (), ("accuracy",)), tmp_path / "t.png"
     )
     curves = {line.get_label(): line for line in drawn[0].axes[0].get_lines()}
     assert curves["Row B"].get_markevery() == [2]
@@ -219,7 +220,7 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
         record("a", AVERAGING, column=other),
     ]
     plots_curves.bandwidth_plot(
-        layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy"
+        ShownTable(layout(unit="percent"), drawable(records), (), ("accuracy",)), tmp_path / "t.png"
     )
     bands = {
         axis.get_title(): len(axis.collections) for axis in drawn[0].axes if axis.get_visible()
@@ -229,5 +230,5 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
 
 def test_nothing_measured_is_no_picture(tmp_path):
     failed = drawable([record("a", [], status=FAILED, reason="lost")])
-    plots_curves.bandwidth_plot(layout(), failed, tmp_path / "t.png", "accuracy")
+    plots_curves.bandwidth_plot(ShownTable(layout(), failed, (), ("accuracy",)), tmp_path / "t.png")
     assert not (tmp_path / "t.png").exists()

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from reports.drawing import plots_matrix, plots_teachers
+from reports.tables.table import ShownTable
 from reports.tables.teachers import correlations, printed_correlations, sentences, totals
 from results.record import FAILED
 from results.store import records_of, summarise
-from tests.reports.drawn import layout, line, table_of, visible
+from tests.reports.drawn import layout, line, shown, visible
 from tests.reports.teacher_records import (
     COLUMNS,
     METRICS,
@@ -97,9 +98,8 @@ def names(axis):
 
 def scattered(records, drawn, tmp_path, columns=COLUMNS):
     own = layout(columns, unit="percent", key="fedsa/table3")
-    found = correlations(records, METRICS)
-    lines = summarise(records)
-    plots_teachers.transferability_plot(own, lines, tmp_path / "t.png", METRICS, found)
+    table = ShownTable(own, summarise(records), records, METRICS)
+    plots_teachers.transferability_plot(table, tmp_path / "t.png")
     return visible(drawn[-1])
 
 
@@ -124,7 +124,8 @@ def test_published_marks_have_panels_of_their_own(drawn, tmp_path):
 
 def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
     lines = summarise([selections(), selections("dataset=cifar100")])
-    plots_matrix.selection_plot(layout(COLUMNS, key="fedsa/figure4a"), lines, tmp_path / "f.png")
+    table = ShownTable(layout(COLUMNS, key="fedsa/figure4a"), lines, ())
+    plots_matrix.selection_plot(table, tmp_path / "f.png")
     left, right = drawn[0].axes[:2]
     assert (left.get_title(), right.get_title()) == ("cifar10", "cifar100")
     (image,) = left.images
@@ -142,7 +143,7 @@ def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
 
 
 def test_tables_without_these_metrics_have_no_picture(drawn, tmp_path):
-    lines = table_of([line("a", COLUMNS[0], "0.5")])
-    plots_matrix.selection_plot(layout(COLUMNS), lines, tmp_path / "f.png")
-    plots_teachers.transferability_plot(layout(COLUMNS), lines, tmp_path / "f.png", METRICS, {})
+    table = shown(layout(COLUMNS), [line("a", COLUMNS[0], "0.5")], *METRICS)
+    plots_matrix.selection_plot(table, tmp_path / "f.png")
+    plots_teachers.transferability_plot(table, tmp_path / "f.png")
     assert not drawn

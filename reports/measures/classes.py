@@ -1,0 +1,15 @@
+"""A table of what clients hold."""
+
+from __future__ import annotations
+
+from reports.measures.kind import Pictured
+
+
+class Classes(Pictured):
+    """Classes by client."""
+
+    drawn_by = "reports.drawing.pictured.classes"
+    made = "counts"
+
+
+MEASURES = {"classes": Classes()}

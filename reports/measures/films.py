@@ -1,0 +1,19 @@
+"""A table whose picture shows where networks look in films."""
+
+from __future__ import annotations
+
+from reports.measures.kind import Pictured
+
+
+class Attention(Pictured):
+    """A line of images per film, beside the numbers."""
+
+    drawn_by = "reports.drawing.pictured.attention"
+    made = "central"
+    which = (
+        "the picture shows 4 films at most, each of another finding, where the most local"
+        " models look anywhere"
+    )
+
+
+MEASURES = {"attention": Attention()}

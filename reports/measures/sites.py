@@ -1,0 +1,34 @@
+"""Tables of models by the site that tests them."""
+
+from __future__ import annotations
+
+from reports.measures.kind import Kind, Pictured
+
+
+class BySite(Kind):
+    """A table that says on which test samples it is measured."""
+
+    statistic = True
+    drawn_by = "reports.drawing.plots_matrix.site_plot"
+
+
+class Contours(Pictured):
+    """A line of images per site, and a table of numbers on all test samples."""
+
+    statistic = True
+    drawn_by = "reports.drawing.pictured.contours"
+    which = "the picture shows the middle of the test image of each site that has most labelled"
+
+
+class ErrorMaps(Pictured):
+    """A line of images per column of the table, and a table of numbers on all subjects."""
+
+    statistic = True
+    drawn_by = "reports.drawing.pictured.error_maps"
+    which = (
+        "the picture shows the middle slice of each site's first test subject; below each"
+        " reconstruction is the mean of its absolute error on that slice"
+    )
+
+
+MEASURES = {"by-site": BySite(), "contours": Contours(), "error-maps": ErrorMaps()}
