@@ -21,8 +21,6 @@ from results.record import OK, Measurement, Record
 from results.store import TableFiles
 
 NO_VALUES = "not judged (the paper prints no values)"
-COUNTS = ("held", "failed", "undecided", "cut_short", "settled", "failed_settled")
-"""Of a verdict's comparisons, as columns of a table's `claims.csv`."""
 
 if TYPE_CHECKING:
     from reports.tables.claims import Verdict
@@ -107,7 +105,7 @@ def judge_records(
     """Verdicts on the paper's claims about a table, and on what it is expected to show, of the
     table's `records` and those of `others`.
     """
-    from reports.tables.claims import judge_claim, judge_expectation
+    from reports.tables.claims import COUNTS, judge_claim, judge_expectation
 
     judged, at_which = find_kind(of_table.measure).judged(
         as_printed(records, of_table.derived), of_table.metrics, of_table.unit
@@ -151,7 +149,7 @@ def judge_records(
     lines = []
     for name, text, in_print, verdict in stated:
         word = verdict.word + at_which + alone if verdict else NO_VALUES
-        counts = {count: str(getattr(verdict, count, "")) for count in COUNTS}
+        counts = {n: str(verdict.count(*of)) if verdict else "" for n, of in COUNTS.items()}
         line = {"id": name, "claim": text, "verdict": word, **counts, "in_print": in_print}
         fails_at = " | ".join(verdict.fails_at) if verdict else ""
         lines.append({**line, **about, "fails_at": fails_at})

@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+
+import pandas as pd
 
 from reports.pages.measured import (
     FAILS,
@@ -22,6 +23,7 @@ from reports.pages.measured import (
     claim_kind,
 )
 from reports.tables.claims import CUT_SHORT
+from reports.tables.markup import markdown_table
 from results import published
 from results.sourcecode import ROOT
 
@@ -37,52 +39,41 @@ def git(*words: str) -> str:
 
 def verdicts(texts: Iterable[str]) -> dict[str, str]:
     """What each claim comes to by the texts of some `claims.csv`, the first that judges it."""
-    found: dict[str, str] = {}
-    for text in texts:
-        for line in csv.DictReader(text.splitlines()):
-            found.setdefault(line["id"], claim_kind(line["verdict"]))
-    return found
-
-
-def of_commit(commit: str, profile: str) -> Iterator[str]:
-    names = git("ls-tree", "-r", "--name-only", commit, f"results/{profile}").splitlines()
-    return (git("show", f"{commit}:{name}") for name in names if name.endswith(".claims.csv"))
-
-
-def of_today(profile: str) -> Iterator[str]:
-    files = sorted((ROOT / "results" / profile).glob("*/*.claims.csv"))
-    return (file.read_text() for file in files)
-
-
-def markdown(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    head = list(head)
-    return "\n".join(
-        f"| {' | '.join(map(str, row))} |" for row in (head, ["---"] * len(head), *rows)
-    )
+    lines = [line for text in texts for line in csv.DictReader(text.splitlines())]
+    return {line["id"]: claim_kind(line["verdict"]) for line in reversed(lines)}
 
 
 def main(commit: str, profile: str = "cpu") -> None:
-    before, now = verdicts(of_commit(commit, profile)), verdicts(of_today(profile))
-    moves: dict[tuple[str, str], list[str]] = {}
-    counts: dict[str, Counter[tuple[str, str]]] = {}
-    for paper in published.papers():
-        for claim in published.claims(paper):
-            if claim.holds_in_print == "yes":
-                move = before.get(claim.id, UNMEASURED), now.get(claim.id, UNMEASURED)
-                moves.setdefault(move, []).append(claim.id)
-                for name in (paper, "together"):
-                    counts.setdefault(name, Counter()).update(enumerate(move))
-    counts["together"] = counts.pop("together")  # last
-    rows = (
-        (name, found.total() // 2, *(f"{found[0, k]} → {found[1, k]}" for k in KINDS))
-        for name, found in counts.items()
+    names = git("ls-tree", "-r", "--name-only", commit, f"results/{profile}").splitlines()
+    earlier = [git("show", f"{commit}:{n}") for n in names if n.endswith(".claims.csv")]
+    files = sorted((ROOT / "results" / profile).glob("*/*.claims.csv"))
+    before, now = verdicts(earlier), verdicts(file.read_text() for file in files)
+    claims = pd.DataFrame(
+        [
+            (paper, claim.id, before.get(claim.id, UNMEASURED), now.get(claim.id, UNMEASURED))
+            for paper in published.papers()
+            for claim in published.claims(paper)
+            if claim.holds_in_print == "yes"
+        ],
+        columns=["paper", "id", "before", "now"],
     )
-    print(markdown(("paper", "hold in print", *KINDS), rows), end="\n\n")
-    moved = sorted(moves, key=lambda move: [KINDS.index(kind) for kind in move])
-    changed = [
-        (*move, len(moves[move]), ", ".join(moves[move])) for move in moved if len({*move}) == 2
+    rows = [
+        (
+            paper,
+            len(of),
+            *(f"{(of['before'] == k).sum()} → {(of['now'] == k).sum()}" for k in KINDS),
+        )
+        for paper, of in [*claims.groupby("paper"), ("together", claims)]
     ]
-    print(markdown(("before", "now", "claims", "which"), changed))
+    print("\n".join(markdown_table(("paper", "hold in print", *KINDS), rows)), end="\n\n")
+    moved = claims[claims["before"] != claims["now"]].astype(
+        dict.fromkeys(("before", "now"), pd.CategoricalDtype(KINDS, ordered=True))
+    )
+    changed = [
+        (*move, len(of), ", ".join(of["id"]))
+        for move, of in moved.groupby(["before", "now"], observed=True)
+    ]
+    print("\n".join(markdown_table(("before", "now", "claims", "which"), changed)))
 
 
 if __name__ == "__main__":

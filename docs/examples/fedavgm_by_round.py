@@ -1,23 +1,17 @@
 """FedAvgM taken apart, round by round: a plug-in that shows what the server does with its clients'
-average, and what prints it. Of FedIOD's Table 1, a run for each group of settings; samples that
-are held out (`partition.validation_share`) are looked at in the place of the test set's:
-
-PYTHONPATH=. python docs/examples/fedavgm_by_round.py [PROFILE [FOLDER [DATASET [ALPHA [SEED
-    [SETTING=VALUE,... ...]]]]]]
+average. docs/fediod.md runs it and prints what it shows. Samples that are held out
+(`partition.validation_share`) are looked at in the place of the test set's.
 """
 
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pandas as pd
 import torch
 from torch import nn
 
-import benchmarks
 from baselines.fedavgm import FedAvgM
 from federation.client import Shard
 from federation.federation import Federation
@@ -88,31 +82,3 @@ def accuracy(federation: Federation, model: nn.Module) -> float:
     held = federation.evaluation.validation_set
     look = federation.evaluation.test if held is None else federation.evaluation.validate
     return 100 * look(model)["accuracy"]
-
-
-if __name__ == "__main__":
-    usual = ("smoke", "runs", "cifar100", "1", "0", "server_lr=0.1")
-    profile, folder, dataset, alpha, seed, *runs = [*sys.argv[1:], *usual[len(sys.argv) - 1 :]]
-    for run in runs:
-        pairs = [pair.split("=") for pair in run.split(",")]
-        points: list[tuple[str, str, int, float]] = []
-        benchmarks.reproduce(
-            "fediod/table1",
-            profile=profile,
-            methods="+fedavgm-by-round",
-            only={"row": "fedavgm-by-round", "dataset": dataset, "alpha": alpha},
-            plugins=[__file__],
-            seeds=[int(seed)],
-            settings={k if "." in k else f"fedavgm-by-round.{k}": v for k, v in pairs},
-            results=folder,
-            fresh=True,
-            quiet=True,
-            log=lambda *point, taken=points: taken.append(point),
-        )
-        frame = pd.DataFrame(points, columns=["cell", "series", "round", "value"])
-        frame = frame[~frame["series"].str.contains("/")]
-        clients = frame["series"].str.contains("of client ")
-        frame.loc[clients, "series"] = "accuracy of a client, mean"
-        print(dataset, f"alpha={alpha} seed={seed}", run)
-        table = frame.pivot_table(index="series", columns="round", values="value")
-        print(table.round(2).to_string())

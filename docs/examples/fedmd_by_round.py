@@ -1,19 +1,14 @@
 """FedMD taken apart, round by round: a plug-in that shows what its clients and their consensus are
-before each digest, and what prints it. Of FedAD's Table 4, where FedMD is below chance:
-
-PYTHONPATH=. python docs/examples/fedmd_by_round.py [PROFILE [FOLDER [SEED ...]]]
+before each digest. docs/fedad.md runs it and prints what it shows.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
-import pandas as pd
 import torch
 from torch import nn
 
-import benchmarks
 from federation.client import Client
 from federation.federation import Federation
 from federation.watching import is_watched, show
@@ -63,26 +58,3 @@ class FedMDByRound(FedMD):
             for name, value in found.items():
                 show(name, federation.channel.round, value)
         return consensus
-
-
-if __name__ == "__main__":
-    profile, folder, *seeds = [*sys.argv[1:], *("smoke", "runs")[len(sys.argv) - 1 :]]
-    points: list[tuple[str, str, int, float]] = []
-    benchmarks.reproduce(
-        "fedad/table4",
-        profile=profile,
-        methods="+fedmd-by-round",
-        only={"row": "fedmd-by-round"},
-        plugins=[__file__],
-        seeds=[int(seed) for seed in seeds] or [0],
-        precision="bf16" if profile == "cpu" else "",
-        results=folder,
-        fresh=True,
-        quiet=True,
-        log=lambda *point: points.append(point),
-    )
-    frame = pd.DataFrame(points, columns=["cell", "series", "round", "value"])
-    frame = frame[frame["series"].str.contains(" of | in | with ")]
-    for cell, of_cell in frame.groupby("cell"):
-        print(cell)
-        print(of_cell.pivot_table(index="series", columns="round", values="value").round(2))

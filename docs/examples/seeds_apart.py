@@ -47,14 +47,8 @@ def runs(
         [value, *_] = run.records[cell.key].measurements
         series = f"{value.metric}/global model"
         last = [100 * p[3] for p in points if p[:2] == (str(cell), series)][-5:]
-        found.append(
-            {
-                "row": cell.row,
-                "column": cell.column,
-                value.metric: value.value,
-                "last five rounds": sum(last) / max(1, len(last)),
-            }
-        )
+        found.append({"row": cell.row, "column": cell.column, value.metric: value.value})
+        found[-1]["last five rounds"] = sum(last) / max(1, len(last))
     return found
 
 

@@ -13,17 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from reports.tables.predicates import (
-    AT_CHANCE,
-    UNLIKE,
-    Clause,
-    Comparison,
-    MissingError,
-    Scope,
-    Tables,
-    Value,
-    parse,
-)
+from reports.tables.predicates import Clause, Comparison, MissingError, Scope, Tables, Value, parse
 from results.published import Claim, parse_column, published_table
 
 CUT_SHORT, UNDECIDED = "cut short", "undecided (spread over seeds)"
@@ -42,31 +32,50 @@ def published_values(paper: str, table: str) -> list[Value]:
     ]
 
 
+class Outcome(Enum):
+    """How one comparison comes out."""
+
+    SETTLED = "holds, and its runs had all settled"
+    HELD = "holds"
+    EARLY = "holds on a run that was cut short: a longer one might fail"
+    FAILED_SETTLED = "fails, and its runs had all settled"
+    FAILED = "fails"
+    CUT_SHORT = "fails so far, on a run that was cut short: a longer one might hold"
+    MISSING = "its cells are missing"
+    AT_CHANCE = "accuracy at chance"
+    UNLIKE = "means over different shares of their values"
+    UNDECIDED = "its difference is within the spread over seeds"
+
+
+HELD = (Outcome.SETTLED, Outcome.HELD, Outcome.EARLY)
+"""What holds, by how well it is known to be the end."""
+FAILED = (Outcome.FAILED_SETTLED, Outcome.FAILED)
+"""What does not hold, in the same order."""
+SAYS_NOTHING = (Outcome.AT_CHANCE, Outcome.UNLIKE)
+"""What is not judged, though it is measured; the words say why."""
+OPEN = (Outcome.MISSING, *SAYS_NOTHING, Outcome.UNDECIDED)
+"""What is not known, the first that there is standing for several."""
+COUNTS = {
+    "held": HELD,
+    "failed": FAILED,
+    "undecided": OPEN,
+    "cut_short": (Outcome.CUT_SHORT,),
+    "settled": (Outcome.SETTLED,),
+    "failed_settled": (Outcome.FAILED_SETTLED,),
+}
+"""What a table's `claims.csv` counts, by column."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """How a claim stands on a set of values."""
 
-    held: int
-    failed: int
-    undecided: int
-    """Comparisons whose cells are missing, or whose difference is within the spread over seeds."""
-    fails_at: tuple[str, ...]
-    missing: int = 0
-    """Of the undecided, those with missing cells."""
-    cut_short: int = 0
-    """Comparisons that so far fail, on a run that was cut short: a longer one might hold."""
-    early: int = 0
-    """Of the held, those on a run that was cut short: a longer one might fail."""
-    settled: int = 0
-    """Of the held, those whose runs had all settled; of the others it is not known."""
-    failed_settled: int = 0
-    """Of the failed, the same."""
-    not_judged: tuple[str, ...] = ()
-    """Of the undecided, why each says nothing that has its cells."""
+    outcomes: Counter[Outcome]
+    """How many comparisons come out so."""
+    fails_at: tuple[str, ...] = ()
 
-    @property
-    def total(self) -> int:
-        return self.held + self.failed + self.undecided + self.cut_short
+    def count(self, *kinds: Outcome) -> int:
+        return sum(self.outcomes[kind] for kind in kinds)
 
     @property
     def word(self) -> str:
@@ -77,60 +86,29 @@ class Verdict:
         were cut short, that all of it points the other way so far. And of how many of those that
         hold the runs were cut short.
         """
-        if self.total == self.missing:
+        total, missing = self.outcomes.total(), self.count(Outcome.MISSING)
+        if total == missing:
             return "not measured"
-        decided = self.held + self.failed
-        noise = self.undecided - self.missing - len(self.not_judged)
+        held, decided = self.count(*HELD), self.count(*HELD, *FAILED)
         parts = []
         if decided:
-            if decided < self.total:
-                parts.append(f"holds in {self.held} of {decided} decided")
-            elif self.held and self.failed:
-                parts.append(f"holds in {self.held} of {decided}")
-            else:
-                parts.append("holds" if self.held else "does not hold")
-            if self.early:
-                runs = "its run" if self.early == 1 else "their runs"
-                parts[0] += f" ({self.early} before {runs} settled)"
-        if noise:
+            share = f"holds in {held} of {decided}"
+            whole = "holds" if held else "does not hold"
+            both = share if held and held < decided else whole
+            parts.append(f"{share} decided" if decided < total else both)
+            if early := self.count(Outcome.EARLY):
+                parts[0] += f" ({early} before {'its run' if early == 1 else 'their runs'} settled)"
+        if noise := self.count(Outcome.UNDECIDED):
             parts.append(f"{noise} {UNDECIDED}" if decided else UNDECIDED)
-        if self.cut_short:
-            parts.append(f"{CUT_SHORT}: {other_way(self.cut_short)}")
-        for why, count in Counter(self.not_judged).items():
-            parts.append(f"{NOT_JUDGED}: {f'{count}, ' * (self.total > 1)}{why}")
-        if self.missing:
-            parts.append(f"{self.missing} of {self.total} not measured")
+        if short := self.count(Outcome.CUT_SHORT):
+            other_way = "fails" if short == 1 else "all fail"
+            parts.append(f"{CUT_SHORT}: {short}, which {other_way} so far")
+        for kind in SAYS_NOTHING:
+            if count := self.outcomes[kind]:
+                parts.append(f"{NOT_JUDGED}: {f'{count}, ' * (total > 1)}{kind.value}")
+        if missing:
+            parts.append(f"{missing} of {total} not measured")
         return "; ".join(parts)
-
-
-def other_way(count: int) -> str:
-    """Which way comparisons point that were cut short, in words: those that hold are not."""
-    return f"{count}, which {'fails' if count == 1 else 'all fail'} so far"
-
-
-class _Outcome(Enum):
-    """How one comparison comes out; the words are those of `Verdict`."""
-
-    SETTLED = "settled"
-    HELD = "held"
-    EARLY = "early"
-    FAILED_SETTLED = "failed, settled"
-    FAILED = "failed"
-    CUT_SHORT = "cut short"
-    UNDECIDED = "undecided"
-    AT_CHANCE = AT_CHANCE
-    UNLIKE = UNLIKE
-    MISSING = "missing"
-
-
-HELD = (_Outcome.SETTLED, _Outcome.HELD, _Outcome.EARLY)
-"""What holds, by how well it is known to be the end."""
-FAILED = (_Outcome.FAILED_SETTLED, _Outcome.FAILED)
-"""What does not hold, in the same order."""
-SAYS_NOTHING = (_Outcome.AT_CHANCE, _Outcome.UNLIKE)
-"""What is not judged, though it is measured."""
-OPEN = (_Outcome.MISSING, *SAYS_NOTHING, _Outcome.UNDECIDED)
-"""What is not known, the first that there is standing for several."""
 
 
 def judge(
@@ -149,21 +127,21 @@ def judge(
     judged is one of means over different shares of their values, and one of what runs cost whose
     accuracy is at chance.
     """
-    counts: Counter[_Outcome] = Counter()
+    counts: Counter[Outcome] = Counter()
     fails_at: list[str] = []
     clauses = parse(predicate)
     shape = shape or tables
     for number, clause in enumerate(clauses, 1):
         of_all = clause.quantifier in ("all", "")
-        bound = [
-            bindings
+        found = [
+            (bindings, _outcome(clause, Scope(tables, table, bindings), seeds))
             for bindings in clause.combinations(shape, table)
             if clause.outcome(Scope(shape, table, bindings)) is not None  # the paper prints it
         ]
-        outcomes = [_outcome(clause, Scope(tables, table, each), seeds) for each in bound]
+        outcomes = [outcome for _, outcome in found]
         fails = [
             " ".join(f"{key}={value}" for key, value in bindings.items())
-            for bindings, outcome in zip(bound, outcomes, strict=True)
+            for bindings, outcome in found
             if outcome in FAILED
         ]
         if outcomes and not of_all:
@@ -174,39 +152,37 @@ def judge(
         counts.update(outcomes)
         named = len(clauses) > 1 or not of_all
         fails_at += [f"[clause {number}] {place}".strip() if named else place for place in fails]
-    return Verdict(
-        held=sum(counts[held] for held in HELD),
-        failed=sum(counts[failed] for failed in FAILED),
-        undecided=sum(counts[other] for other in OPEN),
-        fails_at=tuple(fails_at),
-        missing=counts[_Outcome.MISSING],
-        cut_short=counts[_Outcome.CUT_SHORT],
-        early=counts[_Outcome.EARLY],
-        settled=counts[_Outcome.SETTLED],
-        failed_settled=counts[_Outcome.FAILED_SETTLED],
-        not_judged=tuple(kind.value for kind in SAYS_NOTHING for _ in range(counts[kind])),
-    )
+    return Verdict(counts, tuple(fails_at))
 
 
-def _outcome(clause: Clause, scope: Scope, seeds: Sequence[Tables]) -> _Outcome:
+def _outcome(clause: Clause, scope: Scope, seeds: Sequence[Tables]) -> Outcome:
     """How one combination of the clause's keys comes out."""
     holds = clause.outcome(scope)
     if holds is None:
-        return _Outcome.MISSING
-    if why := clause.not_judged(scope):
-        return _Outcome(why)
+        return Outcome.MISSING
+    read = [comparison.read(scope) for comparison in clause.comparisons]
+    if any(value.learnt is False for values in read for value in values):
+        return Outcome.AT_CHANCE
+    if any(map(_are_unlike, read)):
+        return Outcome.UNLIKE
     per_seed = [replace(scope, tables=values) for values in seeds]
     if len(seeds) > 1 and not all(_beyond_spread(c, per_seed) for c in clause.comparisons):
-        return _Outcome.UNDECIDED
-    settled = clause.settled(scope)
-    if settled is False:
-        return _Outcome.EARLY if holds else _Outcome.CUT_SHORT
-    if not holds:
-        return _Outcome.FAILED_SETTLED if settled else _Outcome.FAILED
-    return _Outcome.SETTLED if settled else _Outcome.HELD
+        return Outcome.UNDECIDED
+    settled = {value.settled for values in read for value in values}
+    if False in settled:
+        return Outcome.EARLY if holds else Outcome.CUT_SHORT
+    if None in settled:
+        return Outcome.HELD if holds else Outcome.FAILED
+    return Outcome.SETTLED if holds else Outcome.FAILED_SETTLED
 
 
-def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
+def _are_unlike(values: Sequence[Value]) -> bool:
+    """Whether values of one metric are means over different shares of what they are of."""
+    shares = {(v.metric, v.counted[0] / (v.counted[1] or 1)) for v in values if v.counted}
+    return len(shares) > len({metric for metric, _ in shares})
+
+
+def _together(quantifier: str, outcomes: Sequence[Outcome]) -> Outcome:
     """How `some` or `most` of a clause's combinations come out."""
     of = Counter(outcomes)
     needed = 1 if quantifier == "some" else len(outcomes) // 2 + 1
@@ -215,13 +191,11 @@ def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
         held += of[kind]
         if held >= needed:
             return kind
-    for kind in FAILED:
+    for kind in (*FAILED, Outcome.CUT_SHORT):
         possible -= of[kind]
         if possible < needed:
             return kind
-    if possible - of[_Outcome.CUT_SHORT] < needed:
-        return _Outcome.CUT_SHORT
-    return next((kind for kind in OPEN if of[kind]), _Outcome.UNDECIDED)
+    return next((kind for kind in OPEN if of[kind]), Outcome.UNDECIDED)
 
 
 def _beyond_spread(comparison: Comparison, seeds: Sequence[Scope]) -> bool:
@@ -230,10 +204,7 @@ def _beyond_spread(comparison: Comparison, seeds: Sequence[Scope]) -> bool:
         per_seed = [comparison.margins(seed) for seed in seeds]
     except MissingError:
         return False
-    numbers = [margins for margins in per_seed if not isinstance(margins, bool)]
-    if not numbers:
-        return len(set(map(bool, per_seed))) == 1
-    return all(map(_is_apart, zip(*numbers, strict=True)))
+    return all(map(_is_apart, zip(*per_seed, strict=True)))
 
 
 def _is_apart(margins: Sequence[float]) -> bool:
@@ -268,13 +239,8 @@ def judge_expectation(
         for clause in parse(predicate)
         for name in clause.printed
     }
-    return judge(
-        predicate,
-        table,
-        {**ours, **printed},
-        {**(shape or ours), **printed},
-        [{**values, **printed} for values in seeds],
-    )
+    every, *per_seed = [{**values, **printed} for values in (shape or ours, *seeds)]
+    return judge(predicate, table, {**ours, **printed}, every, per_seed)
 
 
 def judge_claim(
@@ -289,19 +255,10 @@ def judge_claim(
 
     Of a figure the comparisons are those of which `shape` (default: `ours`) has any value.
     """
-    if claim.predicate.startswith(FIGURE):
-        return (
-            judge(claim.predicate.removeprefix(FIGURE), claim.table, ours, shape, seeds)
-            if ours.get(claim.table)
-            else None
-        )
-    names = {claim.table} | {
-        name for clause in parse(claim.predicate) for name in clause.tables(claim.table)
-    }
-    return judge(
-        claim.predicate,
-        claim.table,
-        ours,
-        {name: published_values(paper, name) for name in names},
-        seeds,
-    )
+    predicate = claim.predicate.removeprefix(FIGURE)
+    if predicate == claim.predicate:
+        named = (name for clause in parse(predicate) for name in clause.tables(claim.table))
+        shape = {name: published_values(paper, name) for name in {claim.table, *named}}
+    elif not ours.get(claim.table):
+        return None
+    return judge(predicate, claim.table, ours, shape, seeds)

@@ -8,7 +8,6 @@ Python's, and read by `ast`.
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import math
 import operator
@@ -21,9 +20,6 @@ from metrics.correlation import pearson, spearman
 from results.published import parse_column
 
 Bindings = dict[str, str]
-AT_CHANCE = "accuracy at chance"
-UNLIKE = "means over different shares of their values"
-"""Why a comparison is not judged."""
 _CELLS = re.compile(
     r"(?:(?P<table>(?:print:)?table\d+):)?(?P<metric>[a-z][a-z0-9-]*)\[(?P<cells>[^\]]*)\]"
     r"|\{(?P<key>[a-z0-9-]+)\}"
@@ -69,7 +65,8 @@ class Scope:
     """The quantified keys."""
 
 
-_Operand = float | str | list[tuple[str, float]]
+Operand = str | list[tuple[str, float]]
+"""The name of a row, or numbers, each with its row's name, which a plain number lacks."""
 
 
 @dataclass(frozen=True)
@@ -114,61 +111,61 @@ class _Cells:
             and all(value.keys.get(key, wanted) == wanted for key, wanted in bound.items())
         ]
 
-    def evaluate(self, scope: Scope) -> _Operand:
-        return [
-            (value.keys[self.over] if self.over else value.row, value.number)
-            for value in self.values(scope)
-        ]
 
-
-def _scalar(value: _Operand) -> float:
-    """The only value of an operand."""
-    if isinstance(value, list) and not value:
+def _named(operand: Operand) -> list[tuple[str, float]]:
+    """The numbers of an operand with their names. Raises MissingError if there are none: of what
+    was not measured no number is known; ClaimError for the name of a row.
+    """
+    if isinstance(operand, str):
+        raise ClaimError(f"expected a number, found {operand!r}")
+    if not operand:
         raise MissingError
-    if isinstance(value, str) or (isinstance(value, list) and len(value) > 1):
-        raise ClaimError(f"expected one number, found {value!r}")
-    return value[0][1] if isinstance(value, list) else value
+    return operand
 
 
-def _all(values: Sequence[_Operand]) -> list[float]:
-    """The numbers of all operands."""
-    numbers: list[float] = []
-    for value in values:
-        numbers += [v for _, v in value] if isinstance(value, list) else [_scalar(value)]
+def _scalar(operand: Operand) -> float:
+    """The only number of an operand."""
+    [(_, number), *others] = _named(operand)
+    if others:
+        raise ClaimError(f"expected one number, found {operand!r}")
+    return number
+
+
+def _all(operands: Sequence[Operand]) -> list[float]:
+    """The numbers of those operands that have any."""
+    numbers = [number for each in operands if each for _, number in _named(each)]
     if not numbers:
         raise MissingError
     return numbers
 
 
-def _listed(value: _Operand) -> list[tuple[str, float]]:
-    """The values of an operand with their names. Raises MissingError if there are none: of what was
-    not measured no number is known.
+def _correlated(
+    coefficient: Callable[[Sequence[float], Sequence[float]], float],
+) -> Callable[[Sequence[Operand]], float]:
+    """The coefficient of two operands over the names that both have. Raises MissingError for too
+    few, or the same value in all of them.
     """
-    if not isinstance(value, list) or not value:
-        raise MissingError
-    return value
+
+    def compute(operands: Sequence[Operand]) -> float:
+        first, second = (dict(_named(operand)) for operand in operands)
+        names = [name for name in first if name in second]
+        found = coefficient([first[name] for name in names], [second[name] for name in names])
+        if math.isnan(found):
+            raise MissingError
+        return found
+
+    return compute
 
 
-def _correlation(
-    coefficient: Callable[[Sequence[float], Sequence[float]], float], values: Sequence[_Operand]
-) -> float:
-    first, second = (dict(_listed(value)) for value in values)
-    names = [name for name in first if name in second]
-    found = coefficient([first[name] for name in names], [second[name] for name in names])
-    if math.isnan(found):
-        raise MissingError  # too few rows, or the same value in all of them
-    return found
-
-
-FUNCTIONS: Mapping[str, Callable[[Sequence[_Operand]], float | str]] = {
-    "max": lambda values: max(_all(values)),
-    "min": lambda values: min(_all(values)),
-    "mean": lambda values: statistics.fmean(_all(values)),
-    "abs": lambda values: abs(_scalar(values[0])),
-    "count": lambda values: float(sum(len(_listed(value)) for value in values)),
-    "argmax": lambda values: max(_listed(values[0]), key=operator.itemgetter(1))[0],
-    "pearson": functools.partial(_correlation, pearson),
-    "spearman": functools.partial(_correlation, spearman),
+FUNCTIONS: Mapping[str, Callable[[Sequence[Operand]], float | str]] = {
+    "max": lambda operands: max(_all(operands)),
+    "min": lambda operands: min(_all(operands)),
+    "mean": lambda operands: statistics.fmean(_all(operands)),
+    "abs": lambda operands: abs(_scalar(operands[0])),
+    "count": lambda operands: float(sum(len(_named(operand)) for operand in operands)),
+    "argmax": lambda operands: max(_named(operands[0]), key=operator.itemgetter(1))[0],
+    "pearson": _correlated(pearson),
+    "spearman": _correlated(spearman),
 }
 ARITHMETIC: Mapping[type[ast.AST], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -210,51 +207,55 @@ class Comparison:
                 raise ClaimError(f"unexpected {ast.unparse(node)!r} in {text!r}")
         return cls(tree, names)
 
-    def evaluate(self, node: ast.expr, scope: Scope) -> _Operand:
+    def evaluate(self, node: ast.expr, scope: Scope) -> Operand:
         """What a part of the tree is."""
+        if isinstance(node, ast.Name) and isinstance(cells := self.names[node.id], _Cells):
+            values = cells.values(scope)
+            return [(v.keys[cells.over] if cells.over else v.row, v.number) for v in values]
         if isinstance(node, ast.Name):
-            meant = self.names[node.id]
-            return float(scope.bindings[meant]) if isinstance(meant, str) else meant.evaluate(scope)
-        if isinstance(node, ast.BinOp):
+            found: float | str = float(scope.bindings[str(self.names[node.id])])
+        elif isinstance(node, ast.BinOp):
             sides = (_scalar(self.evaluate(side, scope)) for side in (node.left, node.right))
-            return ARITHMETIC[type(node.op)](*sides)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return FUNCTIONS[node.func.id]([self.evaluate(each, scope) for each in node.args])
-        return float(ast.literal_eval(node))
+            found = ARITHMETIC[type(node.op)](*sides)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found = FUNCTIONS[node.func.id]([self.evaluate(each, scope) for each in node.args])
+        else:
+            found = float(ast.literal_eval(node))
+        return found if isinstance(found, str) else [("", found)]
 
-    def margins(self, scope: Scope) -> list[float] | bool:
-        """For each operator how far it is from failing (negative: it fails); a truth value for
-        comparisons of rows.
+    def margins(self, scope: Scope) -> list[float]:
+        """For each operator how far it is from failing (negative: it fails); infinitely far where
+        names of rows are compared. Raises MissingError where a value is missing.
         """
-        values = [self.evaluate(node, scope) for node in (self.tree.left, *self.tree.comparators)]
-        operators = [type(op) for op in self.tree.ops]
-        if any(isinstance(value, str) for value in values):
-            if not set(operators) <= {*EQUAL}:
-                raise ClaimError("names of rows are equal or not, nothing else")
-            pairs = zip(itertools.pairwise(values), operators, strict=True)
-            return all((a == b) == (op is ast.Eq) for (a, b), op in pairs)
-        numbers = map(_scalar, values)
-        differences = [0.0 if a == b else a - b for a, b in itertools.pairwise(numbers)]
-        return [
-            SIGNS[op] * d if op in SIGNS else abs(d) if op is ast.NotEq else -abs(d)
-            for d, op in zip(differences, operators, strict=True)
-        ]
+        operands = [self.evaluate(node, scope) for node in (self.tree.left, *self.tree.comparators)]
+        pairs = zip(self.tree.ops, itertools.pairwise(operands), strict=True)
+        return [_margin(type(op), *pair) for op, pair in pairs]
 
     def holds(self, scope: Scope) -> bool:
-        margins = self.margins(scope)
-        if isinstance(margins, bool):
-            return margins
         # Rounding of the printed digits must not decide `<=`: compare with a little slack where
         # equality is allowed.
         return all(
             m > 1e-12 if isinstance(op, ast.Lt | ast.Gt | ast.NotEq) else m >= -1e-12
-            for m, op in zip(margins, self.tree.ops, strict=True)
+            for m, op in zip(self.margins(scope), self.tree.ops, strict=True)
         )
 
     def read(self, scope: Scope) -> list[Value]:
         """Every value that it reads."""
         cells = [meant for meant in self.names.values() if isinstance(meant, _Cells)]
         return [value for each in cells for value in each.values(scope)]
+
+
+def _margin(op: type[ast.cmpop], first: Operand, second: Operand) -> float:
+    """How far a single comparison is from failing."""
+    if isinstance(first, str) or isinstance(second, str):
+        if op not in EQUAL:
+            raise ClaimError("names of rows are equal or not, nothing else")
+        return math.inf if (first == second) == (op is ast.Eq) else -math.inf
+    a, b = _scalar(first), _scalar(second)
+    difference = 0.0 if a == b else a - b  # of two infinite ones too
+    if op in SIGNS:
+        return SIGNS[op] * difference
+    return abs(difference) if op is ast.NotEq else -abs(difference)
 
 
 @dataclass(frozen=True)
@@ -280,48 +281,21 @@ class Clause:
 
     def combinations(self, tables: Tables, default: str) -> Iterator[Bindings]:
         """All bindings of the quantified keys."""
-        options = []
-        for key, listed in self.keys:
-            cells = [value for name in self.tables(default) for value in tables.get(name, ())]
-            occurring = (
-                [v.row for v in cells]
-                if key == "row"
-                else [v.keys[key] for v in cells if key in v.keys]
-            )
-            options.append([(key, value) for value in listed or tuple(dict.fromkeys(occurring))])
+        cells = [value for name in self.tables(default) for value in tables.get(name, ())]
+        there = [{**value.keys, "row": value.row} for value in cells]
+        options = [
+            listed or dict.fromkeys(keys[key] for keys in there if key in keys)
+            for key, listed in self.keys
+        ]
         for combination in itertools.product(*options):
-            yield dict(combination)
+            yield dict(zip((key for key, _ in self.keys), combination, strict=True))
 
     def outcome(self, scope: Scope) -> bool | None:
         """Whether the comparisons hold; None if a value is missing."""
         try:
-            return all(c.holds(scope) for c in self.comparisons)
+            return all(comparison.holds(scope) for comparison in self.comparisons)
         except MissingError:
             return None
-
-    def settled(self, scope: Scope) -> bool | None:
-        """Whether every value that the comparisons read had settled when its run ended; False if
-        one was cut short, else None if one's history does not tell.
-        """
-        read = [value.settled for c in self.comparisons for value in c.read(scope)]
-        return False if False in read else None if None in read else True
-
-    def not_judged(self, scope: Scope) -> str:
-        """Why the comparisons say nothing, in words: they set means over another share of their
-        values beside each other, or costs of runs that learnt nothing. Else empty.
-        """
-        for comparison in self.comparisons:
-            read = comparison.read(scope)
-            if any(value.learnt is False for value in read):
-                return AT_CHANCE
-            shares: dict[str, set[float]] = {}
-            for value in read:
-                if value.counted is not None:
-                    defined, of = value.counted
-                    shares.setdefault(value.metric, set()).add(defined / of if of else 0.0)
-            if any(len(of_metric) > 1 for of_metric in shares.values()):
-                return UNLIKE
-        return ""
 
 
 def parse(predicate: str) -> list[Clause]:

@@ -75,38 +75,53 @@ def test_the_lines_for_weights_and_biases_give_it_every_point(tmp_path, monkeypa
     assert any(point.keys() == {"bytes/up", "step"} and point["step"] == 3 for point in logged[:-1])
 
 
+@pytest.fixture
+def shown(tmp_path, monkeypatch):
+    """What a page's lines print by round, by series, under smoke and with words replaced."""
+
+    def run(page, **replaced):
+        texts = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+        [code] = (text for text in texts if "-by-round" in text)
+        monkeypatch.chdir(ROOT)
+        run = {'"cpu",': f'"smoke", results={str(tmp_path)!r}, quiet=True,', **replaced}
+        for old, new in run.items():
+            assert old in code
+            code = code.replace(old, new)
+        names = {}
+        exec(code, names)
+        table = names["frame"].pivot_table(index="series", columns="round", values="value")
+        return {series: values.dropna().tolist() for series, values in table.iterrows()}
+
+    return run
+
+
 @pytest.mark.slow
-def test_fedmd_is_shown_by_round(tmp_path, shared_home):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **shared_home}
-    done = run_forked(
-        "docs.examples.fedmd_by_round", "smoke", str(tmp_path), timeout=300, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    lines = {line[:26].strip(): line[26:].split() for line in done.stdout.splitlines()}
+def test_fedmd_is_shown_by_round(shown):
+    lines = shown("fedad.md", **{"[0, 1, 2]": "[0]", '"bf16"': '""'})
     assert len(lines["mauc of client 1"]) == 3  # two rounds, and the look at their end
     assert len({*lines["mauc of contrast alone"]}) == 1
-    assert all(0 < float(share) <= 100 for share in lines["of it in one direction (%)"])
+    assert all(0 < share <= 100 for share in lines["of it in one direction (%)"])
+
+
+RATES = "((1, 0), (0.1, 0.9), (0.3, 0.9), (1, 0.9))"
 
 
 @pytest.mark.slow
-def test_fedavgm_is_shown_by_round(tmp_path, shared_home):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **shared_home}
-    runs = ("server_lr=1,server_momentum=0", "server_lr=0.1,partition.validation_share=0.2")
-    where = ("smoke", str(tmp_path), "cifar100", "1", "0", *runs)
-    done = run_forked("docs.examples.fedavgm_by_round", *where, timeout=300, env=environment)
-    assert done.returncode == 0, done.stderr
-    plain, held = done.stdout.split("cifar100 alpha=1 seed=0 ")[1:]
-    for shown in (plain, held):
-        split = [line.rsplit(maxsplit=3) for line in shown.splitlines()]  # three rounds
-        lines = {name: [float(v) for v in values] for name, *values in split[3:]}
-        norms = lines["norm of the average's update"], lines["norm of the server's step"]
-        if shown is plain:  # which is FedAvg
-            assert norms[0] == norms[1]
-            assert set(lines["cosine of step and update"]) == {1}
-            averaged = lines["accuracy of the clients' average"]
-            assert averaged == lines["accuracy of the global model"]
-        else:
-            assert norms[1][0] == pytest.approx(norms[0][0] / 10, abs=0.01)
+def test_fedavgm_without_momentum_is_fedavg_by_round(shown):
+    lines = shown("fediod.md", **{RATES: "((1, 0),)"})
+    assert len(lines["norm of the average's update"]) == 3
+    assert lines["norm of the average's update"] == lines["norm of the server's step"]
+    assert lines["cosine of step and update"] == pytest.approx([1, 1, 1], rel=1e-5)
+    averaged = lines["accuracy of the clients' average"]
+    assert averaged == lines["accuracy of the global model"]
+
+
+@pytest.mark.slow
+def test_fedavgm_is_shown_by_round_on_samples_that_are_held_out(shown):
+    held = '"partition.validation_share": 0.2, "fedavgm-by-round.server_lr"'
+    lines = shown("fediod.md", **{RATES: "((0.1, 0.9),)", '"fedavgm-by-round.server_lr"': held})
+    update, step = lines["norm of the average's update"], lines["norm of the server's step"]
+    assert step[0] == pytest.approx(update[0] / 10, rel=1e-3)
 
 
 @pytest.mark.slow
