@@ -3,27 +3,18 @@
 The authors released no code; what the text leaves open is marked `assumed`, with the reason.
 """
 
-from benchmarks.papers.private import PRIVACY
+from benchmarks.papers.shared import PRIVACY
 from benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, as_class, grid
 
 DISTRIBUTIONS = ("iid", "niid1", "niid2", "niid3")
 MIXED = "resnet+densenet"
 
+CLIENTS = tuple(
+    Row(f"client-{kind}", "standalone", title, role=kind, needs=("network.client", kind))
+    for kind, title in (("resnet", "Client (ResNet)"), ("densenet", "Client (DenseNet)"))
+)
 ROWS = (
-    Row(
-        "client-resnet",
-        "standalone",
-        "Client (ResNet)",
-        role="resnet",
-        needs=("network.client", "resnet"),
-    ),
-    Row(
-        "client-densenet",
-        "standalone",
-        "Client (DenseNet)",
-        role="densenet",
-        needs=("network.client", "densenet"),
-    ),
+    *CLIENTS,
     Row("global-avg", "average-distillation", "Global (avg.)"),
     Row("global-labeled", "labeled-distillation", "Global (labeled)", upper_bound=True),
     Row("global-dlad", "dlad", "Global (DLAD)"),
@@ -162,7 +153,7 @@ PAPER = Paper(
         Table(
             key="figure2",
             caption="Accuracy by epoch on CINIC-10: clients, then the global model (N = 10)",
-            rows=tuple(row for row in ROWS if row.key != "client-densenet"),
+            rows=(CLIENTS[0], *ROWS[2:]),
             columns=grid(distribution=DISTRIBUTIONS),
             axes=AXES,
             fixed={"data.name": "cinic10", **RESNETS},

@@ -5,11 +5,22 @@ The tables of chest films, 1 to 4, and Figure 3; Table 5 is in `fedad_segmentati
 comparator: FedDF (epfml), FedMD (diogenes0319).
 """
 
-from dataclasses import replace
 from functools import partial
 
 from benchmarks.papers import fedad_reconstruction, fedad_segmentation
-from benchmarks.tables.spec import Paper, Row, Setting, Table, as_class, grid
+from benchmarks.papers.shared import (
+    CENTRALIZED,
+    FEDAD,
+    FEDAVG,
+    FEDDF,
+    FEDMD,
+    SCALED,
+    STANDALONE,
+    alike,
+    variants,
+    without,
+)
+from benchmarks.tables.spec import Paper, Setting, Table, as_class, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
 
@@ -34,31 +45,24 @@ def _sizes(films: int) -> dict[str, int]:
     return {**{f"public-size={size}": round(size * films / SIZES[-1]) for size in SIZES}, "": films}
 
 
-def _ablation(key: str, title: str, bounds: bool, dropped: int) -> Row:
-    return Row(
-        key,
-        "fedad",
-        title,
-        absent=("clients=None",),
-        config={"fedad.bounds": bounds, "fedad.dropped": dropped},
-    )
-
-
-CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
-FEDAD = Row("fedad", "fedad", "FedAD")
+NO_BOUND = {"fedad.bounds": False}
+BOUND = {"fedad.bounds": True}
+ABLATION = variants("fedad", {
+    "bound=no dropout=0": ("No bound", {**NO_BOUND, "fedad.dropped": 0}),
+    "bound=yes dropout=0": ("Bound (FedAD)", {**BOUND, "fedad.dropped": 0}),
+    "bound=yes dropout=1/k": ("Bound, 1/K dropped", {**BOUND, "fedad.dropped": 1}),
+    "bound=yes dropout=2/k": ("Bound, 2/K dropped", {**BOUND, "fedad.dropped": 2}),
+}, absent=("clients=None",))  # fmt: skip
 OFFERED = (
-    Row("fedad-one-shot", "fedad", "FedAD, one-shot", config={"fedad.one_shot": True}),
-    Row("fedad-online", "fedad", "FedAD, online", config={"fedad.one_shot": False}),
-    Row(
-        "fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}
-    ),
-    Row(
-        "fedad-quantised",
-        "fedad",
-        "FedAD, one-shot in uint8",
-        config={"fedad.one_shot": True, "fedad.quantised": True},
-    ),
-)
+    *variants("fedad", {
+        "fedad-one-shot": ("FedAD, one-shot", {"fedad.one_shot": True}),
+        "fedad-online": ("FedAD, online", {"fedad.one_shot": False}),
+    }),
+    SCALED,
+    *variants("fedad", {
+        "fedad-quantised": ("FedAD, one-shot in uint8", {"fedad.one_shot": True, "fedad.quantised": True}),
+    }),
+)  # fmt: skip
 
 SETTINGS = (
     Setting("data.name", {"train=nih-cxr14": NIH, "train=cross-domain": f"{NIH}+{CHEXPERT}", "": CHEXPERT}, "paper",
@@ -117,10 +121,8 @@ SETTINGS = (
     Setting("fedad.one_shot", False, "assumed",
             "section 4 has one-shot for segmentation and reconstruction, so for films clients answer anew in every epoch, whose "
             "films are augmented anew", cpu=True, smoke=True),
-    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6, gpu=5)
-      for name in ("fedavg", "feddf")),
-    *(Setting(f"{name}.participation", 1.0, "assumed", "three sites, all in every round; the paper is silent")
-      for name in ("fedavg", "feddf")),
+    *alike("fedavg feddf", "rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6, gpu=5),
+    *alike("fedavg feddf", "participation", 1.0, "assumed", "three sites, all in every round; the paper is silent"),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),
     Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code", smoke=32),
     *as_class("feddf", "distillation_lr clip_norm may_keep_average augmented"),
@@ -171,6 +173,12 @@ TRIAL_SETTINGS = (
     Setting("feddf.rounds", 10, "assumed", "rounds of two epochs", smoke=6),
 )  # fmt: skip
 
+TRIED = variants("fedad", {
+    "no-bound": ("FedAD without the bound", NO_BOUND),
+    "lower": ("FedAD, lower bound alone", {"fedad.upper": False}),
+    "scaled": (SCALED.title, SCALED.config),
+})  # fmt: skip
+
 PAPER = Paper(
     key="fedad",
     title="Federated Learning with Privacy-Preserving Ensemble Attention Distillation",
@@ -183,8 +191,7 @@ PAPER = Paper(
             key="table1",
             caption="AUC of findings on chest films of NIH ChestX-ray14 and CheXpert, by where the clients' films come from",
             rows=(
-                replace(CENTRALIZED, absent=(f"train={BOTH}",)),
-                Row("standalone", "standalone", "Standalone", absent=(f"train={BOTH}",)),
+                *without((f"train={BOTH}",), CENTRALIZED, STANDALONE),
                 FEDAD,
             ),
             columns=grid(train=(*DOMAINS, BOTH), test=DOMAINS),
@@ -195,43 +202,31 @@ PAPER = Paper(
         _table(
             key="table2",
             caption="Mean AUC with and without the attention bound, and by share of local models dropped, over K and alpha",
-            rows=(
-                replace(CENTRALIZED, absent=("clients=3|5",)),
-                _ablation("bound=no dropout=0", "No bound", False, 0),
-                _ablation("bound=yes dropout=0", "Bound (FedAD)", True, 0),
-                _ablation("bound=yes dropout=1/k", "Bound, 1/K dropped", True, 1),
-                _ablation("bound=yes dropout=2/k", "Bound, 2/K dropped", True, 2),
-            ),
+            rows=(*without(("clients=3|5",), CENTRALIZED), *ABLATION),
             columns=(*K_COLUMNS, *grid(dataset=DOMAINS)),
             axes=AXES,
             metrics=("mauc",),
             own="bound=yes dropout=0",
-            offered=tuple(replace(row, absent=("clients=None",)) for row in OFFERED),
+            offered=without(("clients=None",), *OFFERED),
         ),
         _table(
             key="table3",
             caption="Mean AUC against the number of public films (CheXpert, K = 3, alpha = 1)",
             rows=(
-                replace(CENTRALIZED, absent=("public-size=" + "|".join(map(str, SIZES)),)),
-                replace(FEDAD, absent=NO_PUBLIC),
+                *without(("public-size=" + "|".join(map(str, SIZES)),), CENTRALIZED),
+                *without(NO_PUBLIC, FEDAD),
             ),
             columns=grid(dataset=(CHEXPERT,), **{"public-size": ("none", *map(str, SIZES))}),
             axes={"dataset": "data.name", "public-size": ""},
             metrics=("mauc",),
             x_axis="public-size",
             scaled={"public-size": "partition.public_limit"},
-            offered=tuple(replace(row, absent=NO_PUBLIC) for row in OFFERED),
+            offered=without(NO_PUBLIC, *OFFERED),
         ),
         _table(
             key="table4",
             caption="Federated methods on chest films (CheXpert, K = 3, alpha = 1), and what each exchanges",
-            rows=(
-                CENTRALIZED,
-                Row("fedavg", "fedavg", "FedAvg"),
-                Row("feddf", "feddf", "FedDF"),
-                Row("fedmd", "fedmd", "FedMD"),
-                FEDAD,
-            ),
+            rows=(CENTRALIZED, FEDAVG, FEDDF, FEDMD, FEDAD),
             columns=grid(dataset=(CHEXPERT,)),
             axes={"dataset": "data.name"},
             measure="exchange",
@@ -243,12 +238,7 @@ PAPER = Paper(
             key="figure3",
             caption="Attention of local models in test films, its consensus (yellow), diversity (black), and the central model's",
             rows=(
-                Row(
-                    "fedad-no-bound",
-                    "fedad",
-                    "FedAD without the bound",
-                    config={"fedad.bounds": False},
-                ),
+                *variants("fedad", {"fedad-no-bound": ("FedAD without the bound", NO_BOUND)}),
                 FEDAD,
             ),
             columns=grid(dataset=(NIH,)),
@@ -260,18 +250,10 @@ PAPER = Paper(
             key="trial",
             caption="Canvases of digits at three clients, and at two sites of three with label sets of their own",
             rows=(
-                replace(CENTRALIZED, absent=(TWO,)),
-                Row("standalone", "standalone", "Standalone"),
-                Row("feddf", "feddf", "FedDF", absent=(TWO,)),
-                Row("fedmd", "fedmd", "FedMD", absent=(TWO,)),
-                Row("no-bound", "fedad", "FedAD without the bound", config={"fedad.bounds": False}),
-                Row("lower", "fedad", "FedAD, lower bound alone", config={"fedad.upper": False}),
-                Row(
-                    "scaled",
-                    "fedad",
-                    "FedAD, bounds without 1/HW",
-                    config={"fedad.bound_scale": "mean"},
-                ),
+                *without((TWO,), CENTRALIZED),
+                STANDALONE,
+                *without((TWO,), FEDDF, FEDMD),
+                *TRIED,
                 FEDAD,
             ),
             columns=grid(train=("one-site", "two-sites")),

@@ -4,15 +4,26 @@ The authors released no code. Values marked `code` are those of FL-MRCM (guopeng
 follows, or of FedDF (epfml).
 """
 
-from collections.abc import Mapping
 from functools import partial
 
-from benchmarks.tables.spec import Derived, Row, Scalar, Setting, Table, as_class
+from benchmarks.papers.shared import (
+    AT_THE_END,
+    CENTRALIZED,
+    FEDAVG,
+    SCALED,
+    STANDALONE,
+    alike,
+    variants,
+    without,
+)
+from benchmarks.papers.shared import FEDAD as FEDAD_ROW
+from benchmarks.tables.spec import Derived, Row, Setting, Table, as_class, grid
 
 SITES = ("b", "f", "i")
 ALL = ",".join(SITES)
 ALONE = tuple(f"train={site}" for site in SITES)
 MODALITIES = ("t1", "t2")
+AVERAGING = "fedavg feddf fl-mrcm"
 AVERAGED = "method=fedavg|feddf|fl-mrcm"
 QUALITY = ("ssim", "psnr")
 SMALL = {"cpu": "unet-8-in-nonlocal", "smoke": "unet-8-in-nonlocal"}
@@ -37,11 +48,8 @@ DATA = (
     Setting("network.pretrained", "none", "assumed", "none is named"),
     Setting("network.plain", "unet-32-in", "code", "FL-MRCM's: fastMRI's U-Net", cpu="unet-8-in", smoke="unet-8-in"),
     Setting("network.unchanged", "unchanged", "assumed", "the zero-filled image itself, for the floor"),
-    Setting("augmentation.rotation", 0.0, "code", "none"),
-    Setting("augmentation.shift", 0.0, "code", "none"),
-    Setting("augmentation.scale", 0.0, "code", "none"),
-    Setting("augmentation.crop", 0, "code", "none"),
-    Setting("augmentation.cutout", 0, "code", "none"),
+    *alike("augmentation", "rotation shift scale", 0.0, "code", "none"),
+    *alike("augmentation", "crop cutout", 0, "code", "none"),
     Setting("augmentation.horizontal_flip", False, "code", "none"),
     Setting("local.optimizer", "adam", "paper", "section 4.3.2; FL-MRCM itself has RMSprop"),
     Setting("local.lr", {"row=zero-filled": 1e-12, "": 1e-4}, "paper", "section 4.3.2; of the floor so small that its one factor stays 1",
@@ -51,12 +59,10 @@ DATA = (
     Setting("local.schedule", "constant", "paper", "section 4.3.2"),
     Setting("local.final_lr", 0.0, "paper", "constant"),
     Setting("local.batch_size", 16, "code", "FL-MRCM's; the paper names none", smoke=8),
-    *(Setting(f"{name}.rounds", 50, "code", "FL-MRCM's, of two local epochs", cpu=10, smoke=3, gpu=5) for name in ("fedavg", "feddf", "fl-mrcm")),
-    *(Setting(f"{name}.participation", 1.0, "code", "all clients in every round") for name in ("fedavg", "feddf", "fl-mrcm")),
+    *alike(AVERAGING, "rounds", 50, "code", "FL-MRCM's, of two local epochs", cpu=10, smoke=3, gpu=5),
+    *alike(AVERAGING, "participation", 1.0, "code", "all clients in every round"),
     *as_class("fl-mrcm", "adversarial hidden discriminator_lr"),
-    Setting("evaluation.looks", 20, "assumed", "of a training's epochs or a fit's rounds, evenly spread: whether they had settled"),
-    Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
-    Setting("evaluation.last_epochs", 1, "assumed", "the end"),
+    *AT_THE_END,
 )  # fmt: skip
 """What FedIOD's Table 9 has too, which has the same sites and preprocessing."""
 
@@ -72,8 +78,7 @@ SETTINGS = (
             cpu={AVERAGED: 2, "": 20}, smoke={AVERAGED: 2, "row=zero-filled": 1, "": 6}, gpu={AVERAGED: 2, "": 5}),
     Setting("server.optimizer", "rmsprop", "paper", "section 4.3.2"),
     Setting("server.lr", 1e-4, "paper", "section 4.3.2", cpu=1e-3, smoke=2e-3),
-    Setting("server.momentum", 0.0, "assumed", "none is named"),
-    Setting("server.weight_decay", 0.0, "assumed", "none is named"),
+    *alike("server", "momentum weight_decay", 0.0, "assumed", "none is named"),
     Setting("server.schedule", "constant", "paper", "section 4.3.2"),
     Setting("server.final_lr", 0.0, "paper", "constant"),
     Setting("server.batch_size", 16, "assumed", "as local training", smoke=8),
@@ -87,64 +92,48 @@ SETTINGS = (
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=50, smoke=10, gpu=100),
 )  # fmt: skip
 
-ZERO_FILLED = Row(
-    "zero-filled",
-    "standalone",
-    "Zero-filled input",
-    config={"network.client": "unchanged", "network.server": "unchanged"},
-)
-FEDAVG = Row("fedavg", "fedavg", "FedAvg", absent=ALONE)
+[ZERO_FILLED] = variants("standalone", {
+    "zero-filled": ("Zero-filled input", {"network.client": "unchanged", "network.server": "unchanged"})
+})  # fmt: skip
+AVERAGE, FEDAD, BOUND = without(ALONE, FEDAVG, FEDAD_ROW, CENTRALIZED)
 MRCM = Row("fl-mrcm", "fl-mrcm", "FL-MRCM", absent=ALONE, config=PLAIN)
 FEDDF = Row("feddf", "feddf", "FedDF++", absent=ALONE)
-FEDAD = Row("fedad", "fedad", "FedAD", absent=ALONE)
-CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True, absent=ALONE)
 AXES = {"train": "data.train", "test": "slices.test", "modality": ""}
 
-ABLATION: tuple[tuple[str, str, Mapping[str, Scalar]], ...] = (
-    ("ensemble=average variant=1 public=t1w", "Average ensemble", {**PLAIN, "fedad.ensemble": "average", "fedad.bounds": False}),
-    ("ensemble=eq13 variant=2 public=t1w", "Eq. 13", {**PLAIN, "fedad.bounds": False}),
-    ("ensemble=eq13 variant=3 public=t1w", "Eq. 13, non-local block", {"fedad.bounds": False}),
-    ("ensemble=eq13 variant=4 public=t1w", "Eq. 13, non-local block, lower bound", {"fedad.upper": False}),
-    ("ensemble=eq13 variant=5 public=t1w", "FedAD", {}),
-    ("ensemble=eq13 variant=6 public=t2w", "FedAD, T2w public images", {"public.name": "oasis3-t2"}),
-)  # fmt: skip
+ABLATION = variants("fedad", {
+    "ensemble=average variant=1 public=t1w": ("Average ensemble", {**PLAIN, "fedad.ensemble": "average", "fedad.bounds": False}),
+    "ensemble=eq13 variant=2 public=t1w": ("Eq. 13", {**PLAIN, "fedad.bounds": False}),
+    "ensemble=eq13 variant=3 public=t1w": ("Eq. 13, non-local block", {"fedad.bounds": False}),
+    "ensemble=eq13 variant=4 public=t1w": ("Eq. 13, non-local block, lower bound", {"fedad.upper": False}),
+    "ensemble=eq13 variant=5 public=t1w": ("FedAD", {}),
+    "ensemble=eq13 variant=6 public=t2w": ("FedAD, T2w public images", {"public.name": "oasis3-t2"}),
+})  # fmt: skip
 """Table 6's six printed columns, here its rows; which ticks they have is inferred."""
 
-IN_DOMAIN = tuple(
-    {"train": train, "test": test, "modality": modality}
-    for train in (*SITES, ALL)
-    for test in SITES
-    for modality in MODALITIES
-)
+IN_DOMAIN = grid(train=(*SITES, ALL), test=SITES, modality=MODALITIES)
 UNSEEN = tuple(
     {"train": train, "test": test, "modality": modality}
     for train, test in (("b,f", "i"), ("f,i", "b"), ("b,i", "f"))
     for modality in MODALITIES
 )
 
-_table = partial(Table, axes=AXES, unit="fraction", settings=SETTINGS)
+_table = partial(Table, axes=AXES, measure="by-site", unit="fraction", settings=SETTINGS)
 
 TABLES = (
     _table(
         key="table6",
         caption="Reconstruction of T1-weighted brain MRI: the ensemble, the non-local block, the bounds and the public images",
-        rows=tuple(Row(key, "fedad", title, config=config) for key, title, config in ABLATION),
+        rows=ABLATION,
         columns=({"train": ALL, "test": ALL, "modality": "t1"},),
-        measure="by-site",
         metrics=QUALITY,
         own="ensemble=eq13 variant=5 public=t1w",
-        offered=(
-            ZERO_FILLED,
-            CENTRALIZED,
-            Row("fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}),
-        ),
+        offered=(ZERO_FILLED, BOUND, SCALED),
     ),
     _table(
         key="table7",
         caption="Reconstruction of brain MRI on the test subjects of the sites that train",
-        rows=(Row("standalone", "standalone", "Standalone", absent=(f"train={ALL}",)), CENTRALIZED, MRCM, FEDAD),
+        rows=(*without((f"train={ALL}",), STANDALONE), BOUND, MRCM, FEDAD),
         columns=IN_DOMAIN,
-        measure="by-site",
         metrics=(*QUALITY, "bandwidth-gb"),
         derived=(
             Derived(
@@ -154,14 +143,13 @@ TABLES = (
                 alone=True,
             ),
         ),
-        offered=(ZERO_FILLED, FEDAVG, FEDDF),
+        offered=(ZERO_FILLED, AVERAGE, FEDDF),
     ),
     _table(
         key="table8",
         caption="Reconstruction of brain MRI on the test subjects of a site that does not train",
-        rows=(FEDAVG, MRCM, FEDDF, FEDAD, CENTRALIZED),
+        rows=(AVERAGE, MRCM, FEDDF, FEDAD, BOUND),
         columns=UNSEEN,
-        measure="by-site",
         metrics=(*QUALITY, "num-test-subjects"),
         own="fedad",
         derived=tuple(
@@ -178,10 +166,10 @@ TABLES = (
     _table(
         key="figure4",
         caption="Reconstructions of a test slice of each site, and their errors",
-        rows=(CENTRALIZED, MRCM, FEDAD),
-        columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),
+        rows=(BOUND, MRCM, FEDAD),
+        columns=grid(train=(ALL,), test=SITES, modality=MODALITIES),
         measure="error-maps",
         metrics=QUALITY,
-        offered=(ZERO_FILLED, FEDAVG, FEDDF),
+        offered=(ZERO_FILLED, AVERAGE, FEDDF),
     ),
 )  # fmt: skip

@@ -4,6 +4,17 @@ The authors released no code. Values marked `code` are those of NVFlare's BraTS1
 Li et al. 2019, or of a comparator (FedMD, diogenes0319).
 """
 
+from benchmarks.papers.shared import (
+    AT_THE_END,
+    CENTRALIZED,
+    FEDAD,
+    FEDAVG,
+    FEDMD,
+    STANDALONE,
+    alike,
+    variants,
+    without,
+)
 from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 PLAIN, NOISY, NOISIER = ("none", "none"), ("1", "1"), ("1", "0.01")
@@ -58,9 +69,7 @@ SETTINGS = (
     Setting("server.final_lr", 0.0, "assumed", "the same"),
     Setting("server.batch_size", 1, "assumed", "the same", cpu=2, smoke=2),
     Setting("server.epochs", 5, "paper", "section 4.2.2: 5,000 iterations of 125 volumes, each in eight crops", cpu=40, smoke=4, gpu=2),
-    Setting("augmentation.rotation", 0.0, "paper", "[63] has none"),
-    Setting("augmentation.shift", 0.0, "paper", "[63] has none"),
-    Setting("augmentation.scale", 0.0, "paper", "[63] has none"),
+    *alike("augmentation", "rotation shift scale", 0.0, "paper", "[63] has none"),
     Setting("augmentation.horizontal_flip", False, "assumed", "[63] flips along each axis and shifts intensities; volumes are not augmented here"),
     Setting("fedad.one_shot", True, "paper", "section 4: one-shot for segmentation"),
     *as_class("fedad", "bounds"),
@@ -68,16 +77,14 @@ SETTINGS = (
     Setting("li-2019.eps3", {"eps3=1": 1.0, "eps3=0.01": 0.01, "": INFINITE}, "paper", "Table 5"),
     *as_class("li-2019", "share tau generation"),
     Setting("li-2019.gamma", 1e-4, "code", "from 2.1 on; per local step, as large as its learning rate; so too at cpu", cpu=3e-3, smoke=5e-3),
-    *(Setting(f"{name}.rounds", 600, "code", "an epoch each", cpu=40, smoke=4, gpu=10) for name in ("li-2019", "fedavg")),
-    *(Setting(f"{name}.participation", 1.0, "code", "all clients in every round") for name in ("li-2019", "fedavg")),
+    *alike("li-2019 fedavg", "rounds", 600, "code", "an epoch each", cpu=40, smoke=4, gpu=10),
+    *alike("li-2019 fedavg", "participation", 1.0, "code", "all clients in every round"),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=5, smoke=2, gpu=3),
     *as_class("fedmd", "public_samples digest_epochs"),
     Setting("fedmd.digest_batch_size", 1, "assumed", "as local training", cpu=2, smoke=2),
     Setting("fedmd.digest_lr", 1e-4, "assumed", "as local training", cpu=1e-3, smoke=1e-3),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", smoke=1, gpu=1),
-    Setting("evaluation.looks", 20, "assumed", "of a training's epochs or a fit's rounds, evenly spread: whether they had settled"),
-    Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
-    Setting("evaluation.last_epochs", 1, "assumed", "the end"),
+    *AT_THE_END,
 )  # fmt: skip
 
 PRIVATE = ("eps1=1",)
@@ -89,9 +96,7 @@ TABLES = (
         caption="Segmentation of brain tumours in volumes of BraTS2018, what is exchanged, and its cost to privacy",
         rows=(
             Row("li-et-al", "li-2019", "Li et al. 2019"),
-            Row("fedmd", "fedmd", "FedMD", absent=PRIVATE),
-            Row("fedad", "fedad", "FedAD", absent=PRIVATE),
-            Row("standalone", "standalone", "Standalone", absent=PRIVATE),
+            *without(PRIVATE, FEDMD, FEDAD, STANDALONE),
         ),
         columns=COLUMNS,
         axes={"dataset": "", "eps1": "", "eps3": ""},
@@ -101,17 +106,14 @@ TABLES = (
         own="fedad",
         settings=SETTINGS,
         offered=(
-            Row("centralized", "centralized", "Centralized", upper_bound=True, absent=PRIVATE),
-            Row("fedavg", "fedavg", "FedAvg", absent=PRIVATE),
-            Row("fedad-no-bound", "fedad", "FedAD without the bound", absent=PRIVATE, config={"fedad.bounds": False}),
-            Row("fedad-quantised", "fedad", "FedAD in uint8", absent=PRIVATE, config={"fedad.quantised": True}),
-            Row(
-                "li-et-al-revised",
-                "li-2019",
-                "Li et al. 2019, as NVFlare has it since 2026",
-                absent=("eps1=none",),
-                config={"li-2019.generation": "revised"},
-            ),
+            *without(PRIVATE, CENTRALIZED, FEDAVG),
+            *variants("fedad", {
+                "fedad-no-bound": ("FedAD without the bound", {"fedad.bounds": False}),
+                "fedad-quantised": ("FedAD in uint8", {"fedad.quantised": True}),
+            }, absent=PRIVATE),
+            *variants("li-2019", {
+                "li-et-al-revised": ("Li et al. 2019, as NVFlare has it since 2026", {"li-2019.generation": "revised"}),
+            }, absent=("eps1=none",)),
         ),
     ),
 )  # fmt: skip

@@ -3,21 +3,28 @@
 The classification tables and the trial.
 """
 
-from dataclasses import replace
 from functools import partial
 
 from benchmarks.papers import fediod_reconstruction, fediod_segmentation
 from benchmarks.papers.fediod_settings import (
     AVERAGED,
     AVERAGING,
-    CENTRALIZED,
     EQ10,
     NO_PUBLIC,
     OFFERED,
     ROWS,
     SETTINGS,
 )
-from benchmarks.papers.private import PRIVACY
+from benchmarks.papers.shared import (
+    CENTRALIZED,
+    FEDAVG,
+    FEDIOD,
+    FEDKD,
+    PRIVACY,
+    alike,
+    variants,
+    without,
+)
 from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
 
 NO_MIMIC = {"fediod.mimic": 0.0}
@@ -26,6 +33,37 @@ TAU_1 = {"fediod.temperature": 1.0}
 NO_CONF = {"fediod.confidence": 0.0}
 NO_UNIQUE = {"fediod.uniqueness": 0.0}
 PLAIN = {**NO_CONF, **NO_UNIQUE}
+AVERAGE = {"fediod.gan_weights": "average"}
+
+LOSSES = variants("fediod", {
+    "gan=avg": ("GAN avg", {**AVERAGE, **NO_MIMIC, **PLAIN}),
+    "gan=eq2": ("GAN Eq. 2", {**NO_MIMIC, **PLAIN}),
+    "gan=eq2 mimic=common tau=1": ("+ mimic *, tau 1", {**COMMON, **TAU_1, **PLAIN}),
+    "gan=eq2 mimic=eq8 tau=1": ("+ mimic Eq. 8, tau 1", {**TAU_1, **PLAIN}),
+    "gan=eq2 mimic=eq8 tau=inf": ("+ mimic Eq. 8, tau inf", PLAIN),
+    "gan=eq2 mimic=eq8 tau=inf conf": ("the same + conf", NO_UNIQUE),
+    "gan=eq2 mimic=eq8 tau=inf unique": ("the same + unique", NO_CONF),
+    "gan=eq2 mimic=eq8 tau=inf conf unique": ("FedIOD (all)", {}),
+})  # fmt: skip
+MORE_LOSSES = variants("fediod", {
+    "gan=eq2 mimic=common tau=inf": ("+ mimic *, tau inf", {**COMMON, **PLAIN}),
+    "gan=eq2 mimic=common tau=inf conf unique": ("FedIOD, common weights", COMMON),
+    "gan=eq2 mimic=eq8 tau=inf eq10": ("+ mimic Eq. 8, Eq. 10 as printed", {**EQ10.config, **PLAIN}),
+})  # fmt: skip
+IMAGES = variants("fediod", {
+    "gan": ("GAN", {**NO_MIMIC, **PLAIN}),
+    "gan mimic=common": ("+ mimic *", {**COMMON, **PLAIN}),
+    "gan mimic=eq8": ("+ mimic Eq. 8", PLAIN),
+    "gan mimic=eq8 conf": ("+ conf", NO_UNIQUE),
+    "gan mimic=eq8 conf unique": ("FedIOD (all)", {}),
+})  # fmt: skip
+ATTACKS = variants("fedavg", {
+    "fedavg-update": ("FedAvg, DLG on five local steps", {"attack.shares": "update", "attack.local_steps": 5}),
+    "fedavg-inverting": ("FedAvg, Inverting Gradients (ResNet-8)",
+                         {"attack.images_by": "inverting", "attack.network": "resnet8"}),
+    "private": ("other private images", {"attack.images_by": "private"}),
+    "noise": ("uniform noise", {"attack.images_by": "noise"}),
+})  # fmt: skip
 
 AXES = {"dataset": "data.name", "alpha": "partition.alpha"}
 
@@ -38,11 +76,11 @@ BUDGETS = ("3.5", "6.0", "7.7", "10.0", "30.0", "100.0")
 WITH_BUDGET = tuple(f"epsilon={epsilon}" for epsilon in BUDGETS)
 CHOSEN = "on a tenth of the training samples, held out, and seed 7"
 
-ABLATION = (
-    Row("common", "fediod", "FedIOD, common weights", config={"fediod.weights": "size"}),
-    Row("average", "fediod", "FedIOD, Eq. 2 unweighted", config={"fediod.gan_weights": "average"}),
-    Row("no-mimic", "fediod", "FedIOD, G without L_mimic", config={"fediod.mimic": 0.0}),
-)
+ABLATION = variants("fediod", {
+    "common": ("FedIOD, common weights", COMMON),
+    "average": ("FedIOD, Eq. 2 unweighted", AVERAGE),
+    "no-mimic": ("FedIOD, G without L_mimic", NO_MIMIC),
+})  # fmt: skip
 
 TRIAL_SETTINGS = (
     Setting("data.image_size", 16, "assumed", "so that the schedule can be kept; the paper has no digits", smoke=8),
@@ -59,14 +97,12 @@ TRIAL_SETTINGS = (
     Setting("local.epochs", {AVERAGED: 2, "private=yes": 60, "": 120}, "assumed",
             f"{CHOSEN}: of 20, 60 and 120 epochs clients alone have 31, 43 and 44 % at alpha = 0.1, and 87 and 89 of 60 and 120 at 1, settled there only then; two in a round",
             smoke={AVERAGED: 1, "": 3}),
-    *(
-        Setting(f"fedgen.{name}", 1.0, "assumed", f"{CHOSEN}: FedGEN has 95 %, and is at chance with its code's 10", smoke=10.0)
-        for name in ("generative_alpha", "generative_beta")
-    ),
+    *alike("fedgen", "generative_alpha generative_beta", 1.0, "assumed",
+           f"{CHOSEN}: FedGEN has 95 %, and is at chance with its code's 10", smoke=10.0),
     Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "code", "averaging methods: FedDF's code"),
     *(
         Setting(f"{name}.{field}", value, "assumed", where, smoke=smoke)
-        for name in AVERAGING
+        for name in AVERAGING.split()
         for field, value, where, smoke in (
             ("rounds", 75, "two epochs of all clients: 150 epochs of each in all", 3),
             ("participation", 1.0, f"{CHOSEN}, alpha = 0.1: four clients of ten in a round leave FedAvg between 92 and 97 % "
@@ -111,7 +147,7 @@ PAPER = Paper(
         Table(
             key="table5",
             caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
-            rows=(Row("fedkd", "fedkd", "FedKD"), Row("fediod", "fediod", "FedIOD")),
+            rows=(FEDKD, FEDIOD),
             columns=tuple(
                 {"epsilon": epsilon, "dp": dp}
                 for dp in ("yes", "no")
@@ -127,11 +163,9 @@ PAPER = Paper(
             ),
             offered=(
                 Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
-                Row(
-                    "fedkd-dp-sgd",
+                *variants(
                     "fedkd",
-                    "FedKD, DP-SGD teachers",
-                    config={"privacy.mechanism": "dp-sgd"},
+                    {"fedkd-dp-sgd": ("FedKD, DP-SGD teachers", {"privacy.mechanism": "dp-sgd"})},
                 ),
                 Row("fedavg", "fedavg", "FedAvg, DP-SGD"),
                 Row("standalone", "standalone", "Standalone, DP-SGD"),
@@ -140,80 +174,15 @@ PAPER = Paper(
         _table(
             key="table6",
             caption="Ablation of FedIOD's losses and weights (CIFAR-10, alpha = 0.1, ResNet-8)",
-            rows=(
-                Row(
-                    "gan=avg",
-                    "fediod",
-                    "GAN avg",
-                    config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN},
-                ),
-                Row("gan=eq2", "fediod", "GAN Eq. 2", config={**NO_MIMIC, **PLAIN}),
-                Row(
-                    "gan=eq2 mimic=common tau=1",
-                    "fediod",
-                    "+ mimic *, tau 1",
-                    config={**COMMON, **TAU_1, **PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=1",
-                    "fediod",
-                    "+ mimic Eq. 8, tau 1",
-                    config={**TAU_1, **PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=inf",
-                    "fediod",
-                    "+ mimic Eq. 8, tau inf",
-                    config={**PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=inf conf",
-                    "fediod",
-                    "the same + conf",
-                    config={**NO_UNIQUE},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=inf unique",
-                    "fediod",
-                    "the same + unique",
-                    config={**NO_CONF},
-                ),
-                Row("gan=eq2 mimic=eq8 tau=inf conf unique", "fediod", "FedIOD (all)"),
-            ),
+            rows=LOSSES,
             columns=FULL_COLUMN,
             released=False,
-            offered=(
-                Row(
-                    "gan=eq2 mimic=common tau=inf",
-                    "fediod",
-                    "+ mimic *, tau inf",
-                    config={**COMMON, **PLAIN},
-                ),
-                Row(
-                    "gan=eq2 mimic=common tau=inf conf unique",
-                    "fediod",
-                    "FedIOD, common weights",
-                    config={**COMMON},
-                ),
-                Row(
-                    "gan=eq2 mimic=eq8 tau=inf eq10",
-                    "fediod",
-                    "+ mimic Eq. 8, Eq. 10 as printed",
-                    config={**EQ10.config, **PLAIN},
-                ),
-                EQ10,
-            ),
+            offered=(*MORE_LOSSES, EQ10),
         ),
         Table(
             key="table7",
             caption="Inception Scores of the generated images (CIFAR-10, alpha = 0.1)",
-            rows=(
-                Row("gan", "fediod", "GAN", config={**NO_MIMIC, **PLAIN}),
-                Row("gan mimic=common", "fediod", "+ mimic *", config={**COMMON, **PLAIN}),
-                Row("gan mimic=eq8", "fediod", "+ mimic Eq. 8", config={**PLAIN}),
-                Row("gan mimic=eq8 conf", "fediod", "+ conf", config={**NO_UNIQUE}),
-                Row("gan mimic=eq8 conf unique", "fediod", "FedIOD (all)"),
-            ),
+            rows=IMAGES,
             columns=FULL_COLUMN,
             axes=AXES,
             released=False,
@@ -235,32 +204,12 @@ PAPER = Paper(
             measure="leakage",
             metrics=("fid", "psnr", "ssim"),
             unit="",
-            offered=(
-                Row(
-                    "fedavg-update",
-                    "fedavg",
-                    "FedAvg, DLG on five local steps",
-                    config={"attack.shares": "update", "attack.local_steps": 5},
-                ),
-                Row(
-                    "fedavg-inverting",
-                    "fedavg",
-                    "FedAvg, Inverting Gradients (ResNet-8)",
-                    config={"attack.images_by": "inverting", "attack.network": "resnet8"},
-                ),
-                Row(
-                    "private",
-                    "fedavg",
-                    "other private images",
-                    config={"attack.images_by": "private"},
-                ),
-                Row("noise", "fedavg", "uniform noise", config={"attack.images_by": "noise"}),
-            ),
+            offered=ATTACKS,
         ),
         Table(
             key="figure8",
             caption="Accuracy against bandwidth on CIFAR-10 (panel a: alpha = 0.1, ResNet-8)",
-            rows=tuple(row for row in ROWS if row.key in ("fedavg", "fediod")),
+            rows=(FEDAVG, FEDIOD),
             columns=({"panel": "cifar10"},),
             axes={"panel": "data.name", **AXES},
             fixed={"data.name": "cifar10", "partition.alpha": 0.1},
@@ -282,10 +231,7 @@ PAPER = Paper(
         Table(
             key="trial",
             caption="Digits (MNIST at 16 pixels), schedules of this suite's own; with privacy among twenty clients",
-            rows=tuple(
-                row if row.key == "fediod" else replace(row, absent=WITH_BUDGET)
-                for row in (CENTRALIZED, *ABLATION, *ROWS)
-            ),
+            rows=(*without(WITH_BUDGET, CENTRALIZED, *ABLATION, *ROWS[:-1]), FEDIOD),
             columns=(
                 *grid(alpha=("1", "0.1"), epsilon=("inf",)),
                 *grid(alpha=("1",), epsilon=BUDGETS),

@@ -3,11 +3,12 @@ Table 7, with its settings but for FedIOD's own.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.papers.fedad_reconstruction import (
     ALL,
     AXES,
-    CENTRALIZED,
+    BOUND,
     DATA,
     MODALITIES,
     MRCM,
@@ -17,7 +18,8 @@ from benchmarks.papers.fedad_reconstruction import (
 )
 from benchmarks.papers.fedad_reconstruction import SETTINGS as FEDAD_SETTINGS
 from benchmarks.papers.fediod_segmentation import SEEDED
-from benchmarks.tables.spec import Row, Setting, Table, as_class
+from benchmarks.papers.shared import FEDAVG, variants
+from benchmarks.tables.spec import Row, Setting, Table, as_class, grid
 
 ROUNDS = "method=fedavg|fl-mrcm"
 
@@ -60,35 +62,33 @@ SETTINGS = (
 )  # fmt: skip
 
 _FEDIOD = Row("fediod", "fediod-reconstruction", "FedIOD")
-_FEDAVG = Row("fedavg", "fedavg", "FedAvg")
-_UNET = {"network.client": "unet", "network.server": "unet"}
-_FEDAD = Row("fedad", "fedad", "FedAD", config=_UNET)
+_FEDAD = variants(
+    "fedad", {"fedad": ("FedAD", {"network.client": "unet", "network.server": "unet"})}
+)
+
+_table = partial(
+    Table,
+    columns=grid(train=(ALL,), test=SITES, modality=MODALITIES),
+    axes=AXES,
+    metrics=QUALITY,
+    unit="fraction",
+    seed_axes=SEEDED,
+    settings=SETTINGS,
+)
 
 TABLES = (
-    Table(
+    _table(
         key="table9",
         caption="Reconstruction of brain MRI with fastMRI, BraTS2020 and IXI on a client each",
-        rows=(_FEDAVG, MRCM, _FEDAD, _FEDIOD),
-        columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),
-        axes=AXES,
+        rows=(FEDAVG, MRCM, *_FEDAD, _FEDIOD),
         measure="by-site",
-        metrics=QUALITY,
-        unit="fraction",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
-        offered=(ZERO_FILLED, CENTRALIZED),
+        offered=(ZERO_FILLED, BOUND),
     ),
-    Table(
+    _table(
         key="figure7",
         caption="Reconstructions of a test slice of each site, and their errors",
-        rows=(_FEDAVG, MRCM, _FEDIOD),
-        columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),
-        axes=AXES,
+        rows=(FEDAVG, MRCM, _FEDIOD),
         measure="error-maps",
-        metrics=QUALITY,
-        unit="fraction",
-        seed_axes=SEEDED,
-        settings=SETTINGS,
-        offered=(ZERO_FILLED, CENTRALIZED, _FEDAD),
+        offered=(ZERO_FILLED, BOUND, *_FEDAD),
     ),
-)  # fmt: skip
+)

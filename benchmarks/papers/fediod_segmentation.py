@@ -6,7 +6,8 @@ asyndgan), or of AsynDGAN's (tommy-qichang/AsynDGAN).
 
 from functools import partial
 
-from benchmarks.tables.spec import Row, Setting, Table, as_class
+from benchmarks.papers.shared import CENTRALIZED, FEDAVG, FEDPROX, STANDALONE, alike, without
+from benchmarks.tables.spec import Row, Setting, Table, as_class, grid
 
 TUMOUR = "table=table2|figure5|figure8b"
 SEVERAL = "table=table4|table8|figure3"
@@ -17,18 +18,25 @@ TOGETHER = ",".join(SITES)
 METRICS = ("dice", "obj-dice", "aji", "hd95")
 
 ALONE = tuple(f"train={organ}" for organ in ORGANS)
-OFFERED = (
-    Row("fedprox", "fedprox", "FedProx", absent=ALONE),
-    Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released", absent=ALONE),
-)
-CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True, absent=ALONE)
+ASYNDGAN = Row("asyndgan", "asyndgan", "AsynDGAN")
+FEDIOD = Row("fediod", "fediod-segmentation", "FedIOD")
+RELEASED = Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released")
+OFFERED = without(ALONE, FEDPROX, RELEASED)
+[BOUND] = without(ALONE, CENTRALIZED)
 
 SEEDED = ("partition", "weights", "sampling", "shuffling")
 """What a seed moves: sites and sizes of tumours divide the samples, so the partition alone is no
 spread."""
 
-GAN = ("asyndgan", "fediod-segmentation")
+GAN = "asyndgan fediod-segmentation"
+REDUCED = {"protocol=released": 0.0, "": 0.1}
 NARROW = {"protocol=released": "resnet-generator-bn-narrow", "": "resnet-generator-narrow"}
+
+PER_CLIENT = (
+    "of each client; 8 of four clients as in the appendix; FedIOD on BraTS: the appendix's 2"
+)
+COLOURS = "nuclei: 0; reduced: colours come in some hundred steps by it alone"
+DISTANCES = "distances by the features of reduced profiles are some hundred times as large"
 
 SETTINGS = (
     Setting("data.name", "cell17+monuseg+tnbc", "paper", "Tables 4 and 8; at cpu all sites at about half resolution, as MoNuSeg is there",
@@ -75,9 +83,9 @@ SETTINGS = (
     Setting("local.epochs", {"method=fedavg|fedprox": 1, TUMOUR: 50, "": 100}, "paper",
             "appendix; FedAvg: an epoch a round (assumed)", cpu={"method=fedavg|fedprox": 1, TUMOUR: 40, FOUR: 25, "": 12},
             smoke={"method=fedavg|fedprox": 1, "": 2}, gpu={"method=fedavg|fedprox": 1, "": 10}),
-    *(Setting(f"{name}.rounds", {TUMOUR: 50, "": 100}, "assumed", "as many epochs in all as Standalone has", cpu={TUMOUR: 40, FOUR: 25, "": 12}, smoke=2, gpu=10)
-      for name in ("fedavg", "fedprox")),
-    *(Setting(f"{name}.participation", 1.0, "assumed", "all clients in every round") for name in ("fedavg", "fedprox")),
+    *alike("fedavg fedprox", "rounds", {TUMOUR: 50, "": 100}, "assumed", "as many epochs in all as Standalone has",
+           cpu={TUMOUR: 40, FOUR: 25, "": 12}, smoke=2, gpu=10),
+    *alike("fedavg fedprox", "participation", 1.0, "assumed", "all clients in every round"),
     Setting("server.optimizer", "adam", "code", "AsynDGAN's downstream U-Net is trained as local ones are (assumed)"),
     Setting("server.lr", {TUMOUR: 2e-3, "": 2.5e-4}, "assumed", "the same", cpu={TUMOUR: 3e-3, "": 1e-3}, smoke=5e-3),
     Setting("server.batch_size", {TUMOUR: 16, "": 4}, "assumed", "the same", cpu=16, smoke=4),
@@ -88,21 +96,20 @@ SETTINGS = (
     Setting("augmentation.horizontal_flip", True, "paper", "appendix"),
     Setting("augmentation.vertical_flip", {TUMOUR: False, "": True}, "paper", "appendix: nuclei both ways"),
     Setting("augmentation.quarter_turns", {TUMOUR: False, "": True}, "paper", "appendix: random rotation; by 90 degrees in the code"),
-    *(Setting(f"{name}.generator", "resnet-generator", "paper", "9-block ResNet; released: with BatchNorm and dropout, N(0, 0.02)",
-              released="resnet-generator-bn", cpu=NARROW, smoke=NARROW) for name in GAN),
-    *(Setting(f"{name}.discriminator_width", 64, "code", "pix2pix", cpu=32, smoke=8) for name in GAN),
-    *(Setting(f"{name}.discriminator_layers", 3, "code", "patches of 70 pixels", cpu=2, smoke=1) for name in GAN),
-    *(Setting(f"{name}.batch_size", {TUMOUR: 1 if name == "asyndgan" else 2, "": 2}, "code",
-              "of each client; 8 of four clients as in the appendix; FedIOD on BraTS: the appendix's 2") for name in GAN),
-    *(Setting(f"{name}.steps", 0, "code", "as many as the largest client has batches", cpu={"table=table2|figure5|figure8b method=fediod-segmentation": 24, "": 48}, smoke=3) for name in GAN),
-    *(Setting(f"{name}.features", "vgg16", "code", "relu1_2, 2_2, 3_3 and 4_3", cpu="efficientnet-lite0",
-              smoke="efficientnet-lite0") for name in GAN),
-    *(Setting(f"{name}.l1", {TUMOUR: 100.0 if name == "asyndgan" else 0.0, "": 0.0}, "code",
-              "nuclei: 0; reduced: colours come in some hundred steps by it alone", cpu=30.0, smoke=30.0) for name in GAN),
-    *(Setting(f"{name}.perceptual", {TUMOUR: 1.0 if name == "asyndgan" else 10.0, "": 10.0}, "code",
-              "distances by the features of reduced profiles are some hundred times as large", cpu=0.02, smoke=0.02) for name in GAN),
-    *(Setting(f"{name}.samples", {"table=figure6": 1, "": 0}, "assumed", "an image of each client's first label map, for Figure 6")
-      for name in GAN),
+    *alike(GAN, "generator", "resnet-generator", "paper", "9-block ResNet; released: with BatchNorm and dropout, N(0, 0.02)",
+           released="resnet-generator-bn", cpu=NARROW, smoke=NARROW),
+    *alike(GAN, "discriminator_width", 64, "code", "pix2pix", cpu=32, smoke=8),
+    *alike(GAN, "discriminator_layers", 3, "code", "patches of 70 pixels", cpu=2, smoke=1),
+    Setting("asyndgan.batch_size", {TUMOUR: 1, "": 2}, "code", PER_CLIENT),
+    Setting("fediod-segmentation.batch_size", {TUMOUR: 2, "": 2}, "code", PER_CLIENT),
+    *alike(GAN, "steps", 0, "code", "as many as the largest client has batches",
+           cpu={f"{TUMOUR} method=fediod-segmentation": 24, "": 48}, smoke=3),
+    *alike(GAN, "features", "vgg16", "code", "relu1_2, 2_2, 3_3 and 4_3", cpu="efficientnet-lite0", smoke="efficientnet-lite0"),
+    Setting("asyndgan.l1", {TUMOUR: 100.0, "": 0.0}, "code", COLOURS, cpu=30.0, smoke=30.0),
+    Setting("fediod-segmentation.l1", {TUMOUR: 0.0, "": 0.0}, "code", COLOURS, cpu=30.0, smoke=30.0),
+    Setting("asyndgan.perceptual", {TUMOUR: 1.0, "": 10.0}, "code", DISTANCES, cpu=0.02, smoke=0.02),
+    Setting("fediod-segmentation.perceptual", {TUMOUR: 10.0, "": 10.0}, "code", DISTANCES, cpu=0.02, smoke=0.02),
+    *alike(GAN, "samples", {"table=figure6": 1, "": 0}, "assumed", "an image of each client's first label map, for Figure 6"),
     *as_class("asyndgan", "generator_beta gan_weights generator_scale discriminator_scale"),
     *as_class("fediod-segmentation", "generator_beta"),
     Setting("fediod-segmentation.gan_weights", "size", "paper", "Eq. 2", released="one"),
@@ -117,8 +124,7 @@ SETTINGS = (
     Setting("fediod-segmentation.supervised", 0.0, "paper", "Algorithm 1: the student learns from the teachers alone", released=1.0),
     Setting("fediod-segmentation.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles, as in the classification "
             "tables", cpu={"protocol=released": 0.0, "": 1e-4}, smoke={"protocol=released": 0.0, "": 1e-4}, released=0.0),
-    Setting("fediod-segmentation.confidence", 1.0, "paper", "Eq. 11; the same", cpu={"protocol=released": 0.0, "": 0.1}, smoke={"protocol=released": 0.0, "": 0.1}, released=0.0),
-    Setting("fediod-segmentation.uniqueness", 1.0, "paper", "Eq. 11; the same", cpu={"protocol=released": 0.0, "": 0.1}, smoke={"protocol=released": 0.0, "": 0.1}, released=0.0),
+    *alike("fediod-segmentation", "confidence uniqueness", 1.0, "paper", "Eq. 11; the same", cpu=REDUCED, smoke=REDUCED, released=0.0),
     Setting("fediod-segmentation.student_beta", 0.9, "paper", "Adam", released=0.5),
     Setting("fediod-segmentation.weight_decay", 0.0, "paper", "none is named", released=1e-4),
     Setting("fediod-segmentation.amsgrad", False, "paper", "Adam", released=True),
@@ -138,17 +144,9 @@ SETTINGS = (
     Setting("evaluation.at", 1.0, "assumed", "the end"),
 )  # fmt: skip
 
-NUCLEI_ROWS = (
-    Row("fedavg", "fedavg", "FedAvg", absent=ALONE),
-    Row("asyndgan", "asyndgan", "AsynDGAN", absent=ALONE),
-    Row("fediod", "fediod-segmentation", "FedIOD", absent=ALONE),
-)  # fmt: skip
-
-DISTRIBUTED = (
-    Row("asyndgan", "asyndgan", "AsynDGAN"),
-    Row("fedavg", "fedavg", "FedAvg"),
-    Row("fediod", "fediod-segmentation", "FedIOD"),
-)
+NUCLEI_ROWS = without(ALONE, FEDAVG, ASYNDGAN, FEDIOD)
+DISTRIBUTED = (ASYNDGAN, FEDAVG, FEDIOD)
+TESTED = (*SITES, "average")
 
 _table = partial(
     Table,
@@ -157,42 +155,40 @@ _table = partial(
     unit="percent",
     seed_axes=SEEDED,
     settings=SETTINGS,
-    offered=(*OFFERED, CENTRALIZED),
+    offered=(*OFFERED, BOUND),
 )
 _of_tumours = partial(
     _table,
+    columns=({"dataset": "brats2018"},),
     axes={"dataset": ""},
     fixed={"data.name": "brats2018-slices"},
     metrics=("dice", "sensitivity", "specificity", "hd95"),
+)
+
+_of_organs = partial(
+    _table,
+    axes={"dataset": "", "train": "data.train"},
+    fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
 )
 
 _TABLES = (
     _of_tumours(
         key="table2",
         caption="Segmentation of whole tumours in T2 slices of BraTS2018, ten clients by tumour size",
-        rows=(
-            Row("standalone", "standalone", "Standalone"),
-            CENTRALIZED,
-            Row("fedavg", "fedavg", "FedAvg"),
-            Row("asyndgan", "asyndgan", "AsynDGAN"),
-            Row("fediod", "fediod-segmentation", "FedIOD"),
-        ),
-        columns=({"dataset": "brats2018"},),
+        rows=(STANDALONE, BOUND, FEDAVG, ASYNDGAN, FEDIOD),
         offered=OFFERED,
     ),
-    _table(
+    _of_organs(
         key="table3",
         caption="Segmentation of nuclei, one organ on each client (TCGA)",
-        rows=(Row("standalone", "standalone", "Standalone", absent=("train=all",)), *NUCLEI_ROWS),
-        columns=tuple({"dataset": "tcga", "train": train} for train in (*ORGANS, "all")),
-        axes={"dataset": "", "train": "data.train"},
-        fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
+        rows=(*without(("train=all",), STANDALONE), *NUCLEI_ROWS),
+        columns=grid(dataset=("tcga",), train=(*ORGANS, "all")),
     ),
     _table(
         key="table4",
         caption="Segmentation of nuclei, one site on each client",
         rows=NUCLEI_ROWS,
-        columns=tuple({"train": TOGETHER, "test": test} for test in (*SITES, "average")),
+        columns=grid(train=(TOGETHER,), test=TESTED),
         axes={"train": "data.train", "test": "pixels.test"},
     ),
     _table(
@@ -208,43 +204,35 @@ _TABLES = (
         key="figure5",
         caption="Contours of tumours that each method finds in a test slice of BraTS2018",
         rows=DISTRIBUTED,
-        columns=({"dataset": "brats2018"},),
         measure="contours",
     ),
-    _table(
+    _of_organs(
         key="figure6",
         caption="Images that are made of the same label maps, beside the real ones (TCGA, an organ on each client)",
-        rows=(
-            Row("asyndgan", "asyndgan", "AsynDGAN"),
-            Row("fediod", "fediod-segmentation", "FedIOD"),
-        ),
+        rows=(ASYNDGAN, FEDIOD),
         columns=({"dataset": "tcga", "train": "all"},),
-        axes={"dataset": "", "train": "data.train"},
-        fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
         measure="synthesis",
         metrics=("mean-absolute-error",),
         unit="",
-        offered=(Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released"),),
+        offered=(RELEASED,),
     ),
     _table(
         key="figure8b",
         caption="Dice against bandwidth on BraTS2018",
-        rows=(Row("fedavg", "fedavg", "FedAvg"), Row("fediod", "fediod-segmentation", "FedIOD")),
+        rows=(FEDAVG, FEDIOD),
         columns=({"panel": "brats2018"},),
         axes={"panel": ""},
         fixed={"data.name": "brats2018-slices", "evaluation.looks": 0},
         measure="bandwidth",
         metrics=("dice",),
-        offered=(*OFFERED, Row("asyndgan", "asyndgan", "AsynDGAN")),
+        offered=(*OFFERED, ASYNDGAN),
     ),
     _table(
         key="table8",
         offered=(),
         caption="Every site's own model on every site's test images",
-        rows=(Row("standalone", "standalone", "Standalone"),),
-        columns=tuple(
-            {"train": train, "test": test} for train in SITES for test in (*SITES, "average")
-        ),
+        rows=(STANDALONE,),
+        columns=grid(train=SITES, test=TESTED),
         axes={"train": "data.train", "test": "pixels.test"},
         own="",
     ),

@@ -15,9 +15,9 @@ from benchmarks.papers.fedsa_settings import (
     SETTINGS,
     TASKONOMY_AXES,
     TASKONOMY_ROWS,
-    strategy,
 )
-from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
+from benchmarks.papers.shared import variants
+from benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, grid
 
 _table = partial(Table, unit="percent", offered=READINGS)
 
@@ -69,6 +69,20 @@ TRIAL_SETTINGS = (
     ),
 )  # fmt: skip
 
+
+def _strategy(title: str, selection: str, weighting: str) -> tuple[str, dict[str, Scalar]]:
+    return title, {"fedsa.selection": selection, "fedsa.weighting": weighting}
+
+
+STRATEGIES = variants("fedsa", {
+    "fixed+unweighted": _strategy("Fixed + unweighted", "fixed", "equal"),
+    "top-k+unweighted": _strategy("Top-K + unweighted", "top-k", "equal"),
+    "top-k+positive-weighted": _strategy("Top-K + positive weighted", "top-k", "positive"),
+    "top-k+negative-weighted": _strategy("Top-K + negative weighted", "top-k", "negative"),
+    "least-k+positive-weighted": _strategy("Least-K + positive weighted", "least-k", "positive"),
+    "random+positive-weighted": _strategy("Random + positive weighted", "random", "positive"),
+})  # fmt: skip
+
 PAPER = Paper(
     key="fedsa",
     title="Federated Selective Aggregation for Knowledge Amalgamation",
@@ -87,26 +101,7 @@ PAPER = Paper(
         _table(
             key="table2",
             caption="Strategies of selection and aggregation",
-            rows=(
-                strategy("fixed+unweighted", "Fixed + unweighted", "fixed", "equal"),
-                strategy("top-k+unweighted", "Top-K + unweighted", "top-k", "equal"),
-                strategy(
-                    "top-k+positive-weighted", "Top-K + positive weighted", "top-k", "positive"
-                ),
-                strategy(
-                    "top-k+negative-weighted", "Top-K + negative weighted", "top-k", "negative"
-                ),
-                strategy(
-                    "least-k+positive-weighted",
-                    "Least-K + positive weighted",
-                    "least-k",
-                    "positive",
-                ),
-                strategy(
-                    "random+positive-weighted", "Random + positive weighted", "random", "positive"
-                ),
-                FEDSA,
-            ),
+            rows=(*STRATEGIES, FEDSA),
             columns=GRID,
             axes=AXES,
         ),
@@ -123,7 +118,7 @@ PAPER = Paper(
                 )
                 for n in range(1, 11)
             ),
-            columns=tuple({"dataset": dataset} for dataset in DATASETS),
+            columns=grid(dataset=DATASETS),
             axes={"dataset": "data.name"},
             fixed={"evaluation.selecting": "fedsa"},
             measure="transferability",
@@ -135,14 +130,11 @@ PAPER = Paper(
             key="table4",
             caption="Target networks amalgamated from teachers of other tasks (Taskonomy)",
             rows=TASKONOMY_ROWS,
-            columns=(
-                {"dataset": "taskonomy", "task": "classification"},
-                {"dataset": "taskonomy", "task": "segmentation"},
-            ),
+            columns=grid(dataset=("taskonomy",), task=("classification", "segmentation")),
             axes=TASKONOMY_AXES,
             metrics=("accuracy", "miou"),
         ),
-        Table(
+        _table(
             key="figure3",
             caption="Semantic segmentation of four test images (Taskonomy), by the networks of Table 4",
             rows=TASKONOMY_ROWS,
@@ -151,27 +143,23 @@ PAPER = Paper(
             measure="segmentations",
             metrics=("miou",),
             unit="",
-            offered=READINGS,
         ),
-        Table(
+        _table(
             key="figure4a",
             caption="Transferability of the teachers at each selection, and how often each was drawn",
             rows=(FEDSA,),
-            columns=tuple({"dataset": dataset} for dataset in DATASETS),
+            columns=grid(dataset=DATASETS),
             axes={"dataset": "data.name"},
             measure="selection",
             metrics=("transferability", "selected"),
             unit="",
-            offered=READINGS,
         ),
         _table(
             key="figure4b",
             title="Figure 4b, c",
             caption="Accuracy against the number of selected teachers",
             rows=(FEDSA,),
-            columns=tuple(
-                {"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)
-            ),
+            columns=grid(dataset=DATASETS, k=("1", "2", "3", "4", "5")),
             axes={"dataset": "data.name", "k": "fedsa.selected"},
             x_axis="k",
         ),

@@ -4,6 +4,7 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
+from benchmarks.papers.shared import variants, without
 from benchmarks.tables.spec import Row, Setting, as_class
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
@@ -27,51 +28,32 @@ AXES = {
     "dataset": "data.name",
 }
 
-SEMI_SUPERVISED = (
-    Row("pseudo-label", "pseudo-label", "Pseudo Label", absent=NO_UNLABELLED),
-    Row("noisy-student", "noisy-student", "Noisy Student", absent=NO_UNLABELLED),
-    Row("fixmatch", "fixmatch", "FixMatch", absent=NO_UNLABELLED),
-    Row("meta-pseudo-labels", "meta-pseudo-labels", "Meta Pseudo Label", absent=NO_UNLABELLED),
-)
 SCRATCH = Row("scratch", "scratch", "Scratch Training")
-TRANSFER = Row(
-    "transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",)
-)
+TRANSFER = Row("transfer", "transfer", "Transfer", upper_bound=True)
+PSEUDO_LABEL = Row("pseudo-label", "pseudo-label", "Pseudo Label")
+NOISY_STUDENT = Row("noisy-student", "noisy-student", "Noisy Student")
+FIXMATCH = Row("fixmatch", "fixmatch", "FixMatch")
+META = Row("meta-pseudo-labels", "meta-pseudo-labels", "Meta Pseudo Label")
+FEDAVG = Row("fedavg+", "fedavg-plus", "FedAvg+")
 FEDSA = Row("fedsa", "fedsa", "FedSA")
 ROWS = (
     SCRATCH,
-    TRANSFER,
-    *SEMI_SUPERVISED,
-    Row("fedavg+", "fedavg-plus", "FedAvg+"),
+    *without(("setting=heterogeneous",), TRANSFER),
+    *without(NO_UNLABELLED, PSEUDO_LABEL, NOISY_STUDENT, FIXMATCH, META),
+    FEDAVG,
     Row("fedmd+", "fedmd-plus", "FedMD+"),
     Row("fedprox+", "fedprox-plus", "FedProx+"),
     FEDSA,
 )
 READINGS = (
-    Row(
-        "fedsa-cosine",
-        "fedsa",
-        "FedSA, Eq. 2 without M",
-        config={"fedsa.transferability": "cosine"},
-    ),
-    Row("fedsa-once", "fedsa", "FedSA, probe set seen once", config={"fedsa.retrain": False}),
+    *variants("fedsa", {
+        "fedsa-cosine": ("FedSA, Eq. 2 without M", {"fedsa.transferability": "cosine"}),
+        "fedsa-once": ("FedSA, probe set seen once", {"fedsa.retrain": False}),
+    }),
     Row("fedsa-released", "fedsa", "FedSA", protocol="released"),
-)
-TASKONOMY_ROWS = (
-    SCRATCH,
-    Row("transfer", "transfer", "Transfer", upper_bound=True),
-    Row("pseudo-label", "pseudo-label", "Pseudo Label"),
-    Row("noisy-student", "noisy-student", "Noisy Student"),
-    Row("fedavg+", "fedavg-plus", "FedAvg+"),
-    FEDSA,
-)
+)  # fmt: skip
+TASKONOMY_ROWS = (SCRATCH, TRANSFER, PSEUDO_LABEL, NOISY_STUDENT, FEDAVG, FEDSA)
 TASKONOMY_AXES = {"dataset": "data.name", "task": "data.task"}
-
-
-def strategy(key: str, title: str, selection: str, weighting: str) -> Row:
-    return Row(
-        key, "fedsa", title, config={"fedsa.selection": selection, "fedsa.weighting": weighting}
-    )
 
 
 DENSE = "dataset=taskonomy"

@@ -21,7 +21,7 @@ from benchmarks.papers.league_settings import (
     SETTINGS,
     WITHOUT,
 )
-from benchmarks.papers.private import PRIVACY
+from benchmarks.papers.shared import PRIVACY
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
 METRICS = (

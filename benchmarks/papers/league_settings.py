@@ -3,6 +3,8 @@
 What `cpu` has as rates are the winners of the league's tables of trials.
 """
 
+from benchmarks.papers import shared
+from benchmarks.papers.shared import alike, variants, without
 from benchmarks.tables.spec import HELD_OUT, Row, Setting, as_class
 
 IN_DOMAIN, OUT_OF_DOMAIN = "public=in", "public=out"
@@ -12,37 +14,28 @@ WITH = ("public=none",)
 MIXED = "networks=mixed"
 
 BOUNDS = (
-    Row("centralized", "centralized", "Centralized", upper_bound=True, absent=WITHOUT),
-    Row(
-        "public-only",
-        "public-only",
-        "Public labels only",
-        upper_bound=True,
-        absent=("public=none|out",),
-    ),
+    *without(WITHOUT, shared.CENTRALIZED),
+    Row("public-only", "public-only", "Public labels only", upper_bound=True, absent=("public=none|out",)),
+)  # fmt: skip
+ALONE, *AVERAGING, FEDIOD = without(
+    WITHOUT,
+    shared.STANDALONE,
+    shared.FEDAVG,
+    shared.FEDPROX,
+    shared.FEDAVGM,
+    shared.FEDGEN,
+    shared.FEDIOD,
 )
-ALONE = Row("standalone", "standalone", "Standalone", absent=WITHOUT)
-AVERAGING = (
-    Row("fedavg", "fedavg", "FedAvg", absent=WITHOUT),
-    Row("fedprox", "fedprox", "FedProx", absent=WITHOUT),
-    Row("fedavgm", "fedavgm", "FedAvgM", absent=WITHOUT),
-    Row("fedgen", "fedgen", "FedGEN", absent=WITHOUT),
-)
-FEDIOD = Row("fediod", "fediod", "FedIOD", absent=WITHOUT)
-FEDDF = Row("feddf", "feddf", "FedDF", absent=WITH)
+FEDDF, FEDMD, FEDAD = without(WITH, shared.FEDDF, shared.FEDMD, shared.FEDAD)
 ANSWERING = (
-    Row("fedmd", "fedmd", "FedMD", absent=WITH),
-    Row("fedkd", "fedkd", "FedKD, one-shot", config={"fedkd.multi_round": False}, absent=WITH),
-    Row(
-        "fedkd-online",
-        "fedkd",
-        "FedKD, multi-round",
-        config={"fedkd.multi_round": True},
-        absent=WITH,
-    ),
+    FEDMD,
+    *variants("fedkd", {
+        "fedkd": ("FedKD, one-shot", {"fedkd.multi_round": False}),
+        "fedkd-online": ("FedKD, multi-round", {"fedkd.multi_round": True}),
+    }, absent=WITH),
     Row("dlad", "dlad", "DLAD", absent=WITH),
-    Row("fedad", "fedad", "FedAD", absent=WITH),
-)
+    FEDAD,
+)  # fmt: skip
 ROWS = (*BOUNDS, ALONE, *AVERAGING, FEDIOD, FEDDF, *ANSWERING)
 
 MNIST = "dataset=mnist"
@@ -124,10 +117,8 @@ SETTINGS = (
     *as_class("fedprox", "mu"),
     *as_class("fedavgm", "server_momentum"),
     Setting("fedavgm.server_lr", 0.1, "assumed", "at 1 ten updates add up; chosen in FedIOD's trial on held-out digits"),
-    *(
-        Setting(f"fedgen.generative_{name}", 1.0, "assumed", "FedGEN's code has 10, which leaves it at chance in FedIOD's trial")
-        for name in ("alpha", "beta")
-    ),
+    *alike("fedgen", "generative_alpha generative_beta", 1.0, "assumed",
+           "FedGEN's code has 10, which leaves it at chance in FedIOD's trial"),
     Setting("feddf.distillation_steps", 1_000, "assumed", "in a round, at most; FedDF's code has 10,000", cpu=50, smoke=8),
     Setting("feddf.distillation_lr", 1e-3, "assumed", "FedDF's code; its trials are of the rate of its family's local training"),
     Setting("feddf.evaluation_interval", 100, "assumed", "FedDF's code", cpu=25, smoke=4),
@@ -148,8 +139,7 @@ SETTINGS = (
     Setting("fediod.lr", 1e-3, "assumed", TRIED, cpu=FEDIOD_RATE),
     Setting("fediod.generator_lr", 1e-3, "assumed", "FedIOD's appendix", cpu=2e-3),
     Setting("fediod.mimic", 1.0, "assumed", "Eq. 11; FedIOD's own page says what cpu has", cpu=2e-3),
-    Setting("fediod.confidence", 1.0, "assumed", "Eq. 11", cpu=0.1),
-    Setting("fediod.uniqueness", 1.0, "assumed", "Eq. 11", cpu=0.1),
+    *alike("fediod", "confidence uniqueness", 1.0, "assumed", "Eq. 11", cpu=0.1),
     Setting("fediod.samples", 2_000, "assumed", "images of its generator, for the table of leakage", smoke=64),
     Setting("attack.network", {MNIST: "cnn-small", "": "resnet8-narrow"}, "assumed", "with its initial weights, as in the first round"),
     Setting("attack.clients", 5, "assumed", "among those that hold twice attack.images", smoke=2),
