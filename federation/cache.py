@@ -36,6 +36,9 @@ from results.files import (
 )
 from results.sourcecode import code_digest
 
+Together = Callable[[Sequence[int]], "list[Stage]"]
+"""Computes the stages of two or more requests, by position, as one; each has the samples that were
+`seen` for it."""
 DAMAGED = "damaged cache entry, computed again"
 SKEW = 60.0
 """Seconds by which a file server's clock may be ahead."""
@@ -114,35 +117,25 @@ class StageRequest:
     code: str
     """Name of the module whose source, with all it imports, determines the result."""
 
+    def alone(self) -> list[Stage]:
+        """The stage, computed by itself."""
+        return [self.compute()]
+
     @property
     def key(self) -> str:
         return digest([self.kind, self.inputs, code_digest(self.code)])
 
 
-@dataclass(frozen=True)
-class Together:
-    """Which of several requested stages can be computed as one, and how."""
-
-    groups: Sequence[Sequence[int]]
-    """Positions of all requests, those of a group together."""
-    compute: Callable[[Sequence[int]], list[Stage]]
-    """Takes two or more positions of a group; each stage has the samples that were `seen` for
-    it."""
-
-
-def _computed(request: StageRequest) -> Stage:
-    """The stage, with the samples that were seen and the seconds that passed for it."""
-    with counted() as seen, flags_of_run():
-        stage = request.compute()
-    return replace(stage, seen=seen.amounts())
-
-
-def _computed_together(positions: Sequence[int], together: Together) -> list[Stage]:
-    """The stages; of the seconds that passed each has the same share."""
-    with counted() as seen, flags_of_run():
-        stages = together.compute(positions)
-    share = {name: seen.amounts()[name] / len(positions) for name in (SECONDS, LOCAL_SECONDS)}
-    return [replace(stage, seen={**share, **stage.seen}) for stage in stages]
+def _computed(compute: Callable[[], Sequence[Stage]]) -> list[Stage]:
+    """Stages, each with the samples that were seen for it, all of them where it does not say, and
+    an equal share of the seconds that passed.
+    """
+    with counted() as count, flags_of_run():
+        stages = compute()
+    seen = count.amounts()
+    for name in (SECONDS, LOCAL_SECONDS):
+        seen[name] /= len(stages)
+    return [replace(stage, seen={**seen, **stage.seen}) for stage in stages]
 
 
 def write_stage(base: Path, stage: Stage, **about: str) -> str:
@@ -229,29 +222,30 @@ class StageCache:
         return self.get_all([request])[0]
 
     def get_all(
-        self, requests: Sequence[StageRequest], together: Together | None = None
+        self,
+        requests: Sequence[StageRequest],
+        together: Together | None = None,
+        groups: Sequence[Sequence[int]] = (),
     ) -> list[Stage]:
         """All stages, in order. Those that another process is computing are left to it, and waited
-        for at the end. What `together` has groups of is computed as one, as far as it is absent.
+        for at the end. What is absent of a group, positions of requests, is computed `together`;
+        `groups` have every position, if there are any.
         """
+        alone = [[position] for position in range(len(requests))]
+        found: dict[int, Stage] = {}
+        # First pass: take what is free. Second pass: wait for the others, one at a time, since of
+        # two processes each could wait for what the other holds.
         with apart():
-            stages = self._all(requests, together)
+            for patience, parts in ((0.0, groups or alone), (-1.0, alone)):
+                for part in parts:
+                    waiting = {p: requests[p] for p in part if p not in found}
+                    found |= self._take(waiting, patience, together)
+        stages = [found[position] for position in range(len(requests))]
         count = active_count()
         if count is not None:
             for request, stage in zip(requests, stages, strict=True):
                 count.add_stage(request.key, stage.seen)
         return stages
-
-    def _all(self, requests: Sequence[StageRequest], together: Together | None) -> list[Stage]:
-        alone = [[position] for position in range(len(requests))]
-        stages: dict[int, Stage] = {}
-        # First pass: take what is free. Second pass: wait for the others, one at a time, since of
-        # two processes each could wait for what the other holds.
-        for patience, groups in ((0.0, together.groups if together else alone), (-1.0, alone)):
-            for group in groups:
-                waiting = {p: requests[p] for p in group if p not in stages}
-                stages |= self._take(waiting, patience, together)
-        return [stages[position] for position in range(len(requests))]
 
     def _take(
         self,
@@ -266,12 +260,10 @@ class StageCache:
         absent: dict[int, str] = {}
         with contextlib.ExitStack() as claims:
             for position, request in requests.items():
-                if (stage := self._of_everybody(request)) is not None:
-                    self._log(request, computed=False)
-                    taken[position] = stage
-                    continue
+                stage, damage = self._of_everybody(request), ""
                 try:
-                    stage, damage = claims.enter_context(self._claimed(request, patience))
+                    if stage is None:
+                        stage, damage = claims.enter_context(self._claimed(request, patience))
                 except Timeout:
                     continue
                 if stage is None:
@@ -280,11 +272,10 @@ class StageCache:
                     self._log(request, computed=False)
                     taken[position] = stage
             started = time.monotonic()
-            computed = (
-                _computed_together(list(absent), together)
-                if together and len(absent) > 1
-                else [_computed(requests[position]) for position in absent]
-            )
+            if together is not None and len(absent) > 1:
+                computed = _computed(lambda: together(list(absent)))
+            else:
+                computed = [_computed(requests[position].alone)[0] for position in absent]
             seconds = (time.monotonic() - started) / max(1, len(absent))
             for (position, damage), stage in zip(absent.items(), computed, strict=True):
                 taken[position] = self._keep(requests[position], stage)
@@ -322,17 +313,17 @@ class StageCache:
         sha256 = write_stage(base, stage, kind=request.kind, label=request.label)
         return replace(stage, tensors=StoredTensors(_body(base), sha256, self._device))
 
-    def path(self, request: StageRequest) -> Path | None:
-        """Where a stage that is computed here is kept, without suffix; None in memory."""
-        return self._path(request, self._owner)
-
-    def _path(self, request: StageRequest, owner: str) -> Path | None:
+    def path(self, request: StageRequest, owner: str | None = None) -> Path | None:
+        """Where a stage that is computed here, or by another owner, is kept, without suffix; None
+        in memory.
+        """
+        owner = self._owner if owner is None else owner
         name = digest([owner, request.key]) if owner else request.key
         return None if self.folder is None else self.folder / request.kind / name[:2] / name
 
     def _of_everybody(self, request: StageRequest) -> Stage | None:
         """The stage as everybody finds it, for an owner who keeps others apart."""
-        base = self._path(request, "") if self._owner else None
+        base = self.path(request, "") if self._owner else None
         return None if base is None else self._load(base)[0]
 
     def reference(self, tensors: Mapping[str, torch.Tensor]) -> list[str] | None:

@@ -146,22 +146,20 @@ def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 class Channel:
     """Carries payloads and keeps the ledger.
 
-    For contract tests: `inspect` sees every payload, and `deliver` may put another in its place.
+    For contract tests: `deliver` sees every payload, and may put another in its place.
     """
 
     def __init__(
         self,
-        inspect: Callable[[Transfer, Mapping[str, torch.Tensor]], None] | None = None,
-        deliver: (
-            Callable[[Transfer, dict[str, torch.Tensor]], dict[str, torch.Tensor]] | None
-        ) = None,
+        deliver: Callable[
+            [Transfer, dict[str, torch.Tensor]], dict[str, torch.Tensor]
+        ] = lambda transfer, received: received,
     ):
         self.round = 0
         """The round that messages are booked under; a method with rounds sets it."""
         self.booked: dict[tuple[int, str, str, int], tuple[int, int]] = {}
         """Bytes and messages by round, direction, kind and client."""
-        self.inspect = inspect
-        self._deliver = deliver
+        self.deliver = deliver
 
     def up(
         self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
@@ -197,9 +195,7 @@ class Channel:
         transfer = Transfer(self.round, direction, kind, client, size)
         meter = active_meter()
         self.book(transfer, meter.times if meter is not None else 1)
-        if self.inspect is not None:
-            self.inspect(transfer, tensors)
-        return received if self._deliver is None else self._deliver(transfer, received)
+        return self.deliver(transfer, received)
 
     def book(self, transfer: Transfer, times: int = 1) -> None:
         """Enter a message in the ledger, `times` times, without carrying it."""

@@ -11,7 +11,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from datasets.access import AccessError, is_fitting
-from federation import watching
+from federation.costs import TOGETHER, client_here
 from federation.samples import on_client
 from federation.tasks.base import Task
 from federation.training.inputs import Normalisation
@@ -131,9 +131,6 @@ def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return samples[indices]
 
 
-_here: int | None = None  # the client on which something runs
-
-
 @dataclass(eq=False)
 class Client:
     """One client of a federation.
@@ -180,24 +177,21 @@ class Client:
         While a method fits it raises AccessError if samples themselves are returned, and inside
         what runs on another client.
         """
-        with watching.on_client(self.index):
-            return Client.run_together([self], lambda shards: function(shards[0], *args, **kwargs))
+        return Client.run_together([self], lambda shards: function(shards[0], *args, **kwargs))
 
     @staticmethod
     def run_together(clients: Sequence[Client], function: Callable[[Sequence[Shard]], R]) -> R:
         """Run `function(shards)` on several clients at once, each of which has its own part in it;
         what it returns is theirs, as of `run`.
         """
-        global _here
-        before, shards = _here, [client.__shard for client in clients]
+        before, shards = client_here(), [client.__shard for client in clients]
         others = [client.index for client in clients if client.index != before]
-        if before is not None and others and is_fitting():
+        if before not in (None, TOGETHER) and others and is_fitting():
             raise AccessError(f"what runs on client {before} cannot run on client {others[0]}")
-        _here = clients[0].index if len(clients) == 1 else None
         for shard in shards:
             shard.runs += 1
         try:
-            with on_client():
+            with on_client(clients[0].index if len(clients) == 1 else TOGETHER):
                 result = function(shards)
             for client in clients:
                 if is_fitting() and client.__shard.leaves_by(result):
@@ -206,7 +200,6 @@ class Client:
                         " on them in the function"
                     )
         finally:
-            _here = before
             for shard in shards:
                 shard.runs -= 1
                 if not shard.runs:

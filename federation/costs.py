@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -34,16 +34,6 @@ class Workload:
     batch_size: int
 
 
-@dataclass(frozen=True, order=True)
-class Share:
-    """A share of some `Work`: what the training of one network has of it."""
-
-    load: Workload
-    replayable: bool
-    """Whether CUDA graphs can hold its steps."""
-    flops: int
-
-
 @dataclass(frozen=True)
 class Work:
     """An amount of work."""
@@ -57,31 +47,22 @@ class Work:
     """Of `flops`, those of looks at a run, which are no party's."""
     replayable_flops: int = 0
     """Of `flops`, those of training steps that CUDA graphs can hold."""
-    shares: tuple[Share, ...] = ()
-    """Of `flops`, those of training networks of the catalogue, as far as it is known."""
-
-    def __sub__(self, other: Work) -> Work:
-        return self + other * -1
+    shares: tuple[tuple[Workload, bool, int], ...] = ()
+    """Of `flops`, those of training networks of the catalogue, as far as it is known: the network,
+    whether CUDA graphs can hold its steps, and its FLOPs."""
 
     def __add__(self, other: Work) -> Work:
-        sums = {(share.load, share.replayable): share.flops for share in self.shares}
-        for share in other.shares:
-            key = share.load, share.replayable
-            sums[key] = sums.get(key, 0) + share.flops
-        shares = sorted(Share(*key, flops) for key, flops in sums.items() if flops)
+        sums: Counter[tuple[Workload, bool]] = Counter()
+        for load, replayable, flops in (*self.shares, *other.shares):
+            sums[load, replayable] += flops
+        shares = tuple((*key, flops) for key, flops in sorted(sums.items()))
         amounts: dict[str, Any] = {n: getattr(self, n) + getattr(other, n) for n in AMOUNTS}
-        return Work(**amounts, shares=tuple(shares))
+        return Work(**amounts, shares=shares)
 
     def __mul__(self, times: int) -> Work:
-        return self._each(lambda amount: amount * times)
-
-    def __floordiv__(self, parts: int) -> Work:
-        return self._each(lambda amount: amount // parts)
-
-    def _each(self, change: Callable[[int], int]) -> Work:
-        amounts: dict[str, Any] = {name: change(getattr(self, name)) for name in AMOUNTS}
-        shares = (replace(share, flops=change(share.flops)) for share in self.shares)
-        return Work(**amounts, shares=tuple(shares))
+        amounts: dict[str, Any] = {name: getattr(self, name) * times for name in AMOUNTS}
+        shares = tuple((load, way, flops * times) for load, way, flops in self.shares)
+        return Work(**amounts, shares=shares)
 
 
 AMOUNTS = tuple(field.name for field in fields(Work) if field.name != "shares")
@@ -104,17 +85,16 @@ class SampleCost:
 
 class FlopCounter(TorchDispatchMode):
     """Sums the FLOPs of products and convolutions, as PyTorch's `FlopCounterMode`, and among them
-    those of clients: while `local` is true.
+    those on clients.
     """
 
-    def __init__(self, local: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self) -> None:
         # Takes a tenth of a second, which runs need not spend.
         from torch.utils.flop_counter import flop_registry
 
         super().__init__()
         self.flops = self.client_flops = 0
         self._formulas = flop_registry
-        self._local = local
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -124,7 +104,7 @@ class FlopCounter(TorchDispatchMode):
         if formula is not None:
             flops = formula(*args, **(kwargs or {}), out_val=result)
             self.flops += flops
-            self.client_flops += flops if self._local() else 0
+            self.client_flops += 0 if client_here() is None else flops
         return result
 
 
@@ -143,8 +123,6 @@ class Meter:
         self.times = 1
         """How often what is booked now would be done: a loop of like steps is followed once (see
         `Federation.steps`)."""
-        self.local = False
-        """Whether a client does what is booked now."""
         self.looks = False
         """Whether what is booked now is done to look at a run."""
         self.work = Work()
@@ -183,7 +161,7 @@ class Meter:
             hooks = [module.register_forward_hook(count) for module in model.modules()]
             was_training = model.training
             model.eval()
-            # An enclosing counter (see `repeated`) must not count this one measurement.
+            # An enclosing counter (see `counted`) must not count this one measurement.
             with _disable_current_modes(), FlopCounter() as counter, torch.no_grad():
                 outputs = model(torch.empty(1, *shape, device="meta"))
             model.train(was_training)
@@ -203,17 +181,13 @@ class Meter:
         finally:
             self.__dict__.update(before)
 
-    @contextlib.contextmanager
-    def repeated(self, times: int, counted: bool) -> Iterator[None]:
-        """Book what happens inside `times` times; with `counted` also its tensor operations, which
-        no loop here books.
-        """
-        with self.having(times=self.times * times):
-            with self._counted() if counted else contextlib.nullcontext():
-                yield
+    def repeated(self, times: int) -> contextlib.AbstractContextManager[None]:
+        """Book what happens inside `times` times."""
+        return self.having(times=self.times * times)
 
     @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
+    def counted(self) -> Iterator[None]:
+        """Book tensor operations inside, which no loop here books: those of a step."""
         saved = 0
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -225,18 +199,18 @@ class Meter:
         self._shared = Counter()
         try:
             with (
-                FlopCounter(lambda: self.local) as self._counter,
+                FlopCounter() as self._counter,
                 torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
             ):
                 counter = self._counter
                 yield
             known = max(counter.flops, self._shared.total())  # at most all of it is shared out
-            shares = [
-                Share(load, False, flops * counter.flops // known)
+            shares = tuple(
+                (load, False, flops * counter.flops // known)
                 for load, flops in self._shared.items()
                 if flops
-            ]
-            done = Work(counter.flops, client_flops=counter.client_flops, shares=tuple(shares))
+            )
+            done = Work(counter.flops, client_flops=counter.client_flops, shares=shares)
             self.book(done, saved, 1)
             if outer is not None:  # which has counted them too
                 outer.flops -= counter.flops
@@ -246,8 +220,8 @@ class Meter:
 
     @contextlib.contextmanager
     def passing(self, model: object, inputs: torch.Tensor) -> Iterator[None]:
-        """Inside `repeated(..., counted=True)`: what is done inside is a forward pass of `model`, a
-        network or a part of one, in a training step on `inputs` (n, ...).
+        """Inside `counted`: what is done inside is a forward pass of `model`, a network or a part
+        of one, in a training step on `inputs` (n, ...).
         """
         counter = self._counter
         load = None if counter is None else _workload(model, len(inputs))
@@ -260,20 +234,6 @@ class Meter:
             passes += BACKWARD if learns(model) else int(inputs.requires_grad)
         self._shared[load] += (counter.flops - before) * passes
 
-    def fewer(self, times: int, of: int) -> contextlib.AbstractContextManager[None]:
-        """Inside `repeated(of, ...)`: book what happens inside `times` times alone."""
-        return self.having(times=self.times * times // of)
-
-    def reset(self) -> tuple[Work, int]:
-        """Begin at nothing; returns work and peak bytes until now, for `restore`."""
-        before = self.work, self.peak_bytes
-        self.restore((Work(), 0))
-        return before
-
-    def restore(self, booked: tuple[Work, int]) -> None:
-        """Put work and peak bytes of an earlier moment in place of what is booked."""
-        self.work, self.peak_bytes = booked
-
     def book(self, work: Work, peak_bytes: int, times: int) -> None:
         """Book `work`, done `times` times, which needs `peak_bytes` of memory."""
         self.work += work * (times * self.times)
@@ -283,7 +243,7 @@ class Meter:
         """Book passes of a network here, on a client or at the server, or as a look; `others` are
         further fields of `Work`.
         """
-        of_clients = flops if self.local and not self.looks else 0
+        of_clients = 0 if client_here() is None or self.looks else flops
         of_looks = flops if self.looks else 0
         work = Work(flops, client_flops=of_clients, look_flops=of_looks, **others)
         self.book(work, peak_bytes, 1)
@@ -303,7 +263,7 @@ class Meter:
         samples = round(len(images) * epochs)
         flops = (1 + BACKWARD) * one.flops * samples
         load = _workload(model, batch_size)
-        shares = () if load is None or not flops else (Share(load, replayable, flops),)
+        shares = () if load is None or not flops else ((load, replayable, flops),)
         self._book_passes(
             flops,
             # Weights, gradients and two moments of Adam; activations kept for the backward pass.
@@ -316,7 +276,7 @@ class Meter:
     def book_looks(self, epochs: int, after_epoch: Callable[[int], None] | None) -> None:
         """Book what is done after each of the epochs of a training, which is the same."""
         if after_epoch is not None:
-            with self.repeated(epochs, counted=False):
+            with self.repeated(epochs):
                 after_epoch(1)
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
@@ -341,6 +301,26 @@ def learns(model: object) -> bool:
     """Whether a network, or the one that a half is of, has parameters with gradients."""
     whole = getattr(model, "__self__", model)
     return isinstance(whole, nn.Module) and any(p.requires_grad for p in whole.parameters())
+
+
+_client: ContextVar[int | None] = ContextVar("client", default=None)
+TOGETHER = -1
+"""In place of a client's index where several are at work side by side."""
+
+
+def client_here() -> int | None:
+    """The client on which something runs now, or `TOGETHER`; None for the server."""
+    return _client.get()
+
+
+@contextlib.contextmanager
+def at_client(index: int) -> Iterator[None]:
+    """What is done inside is done on client `index`, or on several, `TOGETHER`."""
+    token = _client.set(index)
+    try:
+        yield
+    finally:
+        _client.reset(token)
 
 
 _active: ContextVar[Meter | None] = ContextVar("meter", default=None)

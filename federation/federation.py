@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.channel import Transfer
 from federation.client import Client, Shard
-from federation.costs import Meter, active_meter, learns
+from federation.costs import Work, active_meter, learns
 from federation.data import Checkpoint, History, LabelledSet, TrainingSet
 from federation.execution import DEFAULT
 from federation.inside.evaluation import Evaluation
@@ -176,7 +175,7 @@ class Federation:
         for local in trainings:
             private = self.privacy.steps(local.client, plan)
             self.privacy.book(local.client, private)
-            self._trainer.alone(local, private)
+            self._trainer.alone(dataclasses.replace(local, private=private))
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         """A forward pass of a training loop of a method's own, as `execution` says; outputs in
@@ -202,7 +201,7 @@ class Federation:
         """
         meter = active_meter()
         if meter is not None and alike:
-            with meter.repeated(count, counted=False):
+            with meter.repeated(count):
                 self.channel.round = 1
                 self.evaluation.begin_round(1, count, for_all=True)
                 yield 1
@@ -237,31 +236,24 @@ class Federation:
         meter = active_meter()
         if meter is None:
             yield from range(count)
-        elif count and name and (meter.kind, name) in meter.steps:
-            work, peak_bytes, messages = meter.steps[meter.kind, name]
-            meter.book(work, peak_bytes, count)
-            for message in messages:
-                now = dataclasses.replace(message, round=self.channel.round)
-                self.channel.book(now, count * meter.times)
-        elif count:
-            yield from self._followed(meter, count, name)
-
-    def _followed(self, meter: Meter, count: int, name: str) -> Iterator[int]:
-        """The step that a plan follows for all; what it costs is kept on the meter."""
-        times, work, booked = count * meter.times, meter.work, dict(self.channel.booked)
-        highest, meter.peak_bytes = meter.peak_bytes, 0
-        try:
-            with meter.repeated(count, counted=True):
-                yield 0
-            messages = []
-            for key, (size, number) in self.channel.booked.items():
-                size_before, number_before = booked.get(key, (0, 0))
-                if number > number_before:
-                    each = (size - size_before) // times, (number - number_before) // times
-                    messages.append(Transfer(*key, *each))
-            meter.steps[meter.kind, name] = (meter.work - work) // times, meter.peak_bytes, messages
-        finally:
-            meter.peak_bytes = max(highest, meter.peak_bytes)
+            return
+        if not count:
+            return
+        key = meter.kind, name
+        if not name or key not in meter.steps:
+            before, self.channel.booked = self.channel.booked, {}
+            try:
+                with meter.having(times=1, work=Work(), peak_bytes=0):
+                    with meter.counted():
+                        yield 0
+                    meter.steps[key] = meter.work, meter.peak_bytes, self.channel.ledger
+            finally:
+                self.channel.booked = before
+        work, peak_bytes, messages = meter.steps[key]
+        meter.book(work, peak_bytes, count)
+        for message in messages:
+            now = dataclasses.replace(message, round=self.channel.round)
+            self.channel.book(now, count * meter.times)
 
     def distill(
         self, targets: torch.Tensor, loss: Loss | None = None, images: torch.Tensor | None = None

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from datasets.access import while_fitting
-from federation.cache import Stage, StageCache, StageRequest
+from federation.cache import Stage, StageCache, StageRequest, content_digest
 from federation.data import Checkpoint, History
 from federation.federation import Federation
 from federation.method import Fitted, Method
@@ -76,7 +76,7 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
         local = federation.stages.measured.get(checkpoint.lineage)
         if local is None:
             checkpoints.append(_measured(federation, checkpoint, federation.evaluation.history))
-        elif _equal(local.state, checkpoint.state):
+        elif content_digest(local.state) == content_digest(checkpoint.state):
             checkpoints.append(local)
         else:
             checkpoints.append(_measured(federation, checkpoint, {}))
@@ -94,16 +94,6 @@ def _measured(federation: Federation, checkpoint: Checkpoint, history: History) 
     if not all(_same(history.get(metric, [])[-1:], value) for metric, value in found.items()):
         history = {**history, **{metric: [value] for metric, value in found.items()}}
     return dataclasses.replace(checkpoint, history=history)
-
-
-def _equal(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
-    """Whether two states have the same weights; while planning, whether they are one."""
-    return one is other or (
-        one.keys() == other.keys()
-        and all(
-            not tensor.is_meta and torch.equal(tensor, other[name]) for name, tensor in one.items()
-        )
-    )
 
 
 def _same(last: Sequence[float], value: float) -> bool:

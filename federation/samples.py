@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from federation.costs import Work, active_meter
+from federation.costs import TOGETHER, Work, active_meter, at_client, client_here
 
 LOCAL, SERVER = "local", "server"
 SECONDS, LOCAL_SECONDS = "seconds", "local-seconds"
@@ -39,7 +39,7 @@ class SamplesSeen:
 
     def add_stage(self, key: str, took: Mapping[str, Any]) -> None:
         """Count the `amounts` of a stage: all of them as a client's where a client asks for it."""
-        if _place.get() == LOCAL:
+        if client_here() is not None:
             samples = took.get(LOCAL, 0) + took.get(SERVER, 0)
             seconds = took.get(SECONDS, 0.0)
             took = {LOCAL: samples, SECONDS: seconds, LOCAL_SECONDS: seconds}
@@ -81,7 +81,6 @@ class SamplesSeen:
 
 
 _active: ContextVar[SamplesSeen | None] = ContextVar("samples", default=None)
-_place: ContextVar[str] = ContextVar("place", default=SERVER)
 
 
 def active_count() -> SamplesSeen | None:
@@ -95,7 +94,7 @@ def see(samples: int) -> None:
         meter.book(Work(training_samples=samples), 0, 1)
     count = _active.get()
     if count is not None:
-        count.add(_place.get(), samples)
+        count.add(SERVER if client_here() is None else LOCAL, samples)
 
 
 @contextlib.contextmanager
@@ -120,7 +119,7 @@ def apart() -> Iterator[None]:
         if count is not None:
             passed = time.perf_counter() - started
             count.add(SECONDS, -passed)
-            if _place.get() == LOCAL:
+            if client_here() is not None:
                 count.add(LOCAL_SECONDS, -passed)
 
 
@@ -139,17 +138,14 @@ def aside() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def on_client() -> Iterator[None]:
-    """What is seen inside is seen by a client, and what is booked while planning is its work."""
-    if _place.get() == LOCAL:
-        yield
-        return
-    token, meter, count = _place.set(LOCAL), active_meter(), _active.get()
-    started = time.perf_counter()
+def on_client(index: int = TOGETHER) -> Iterator[None]:
+    """What is seen and booked inside is of client `index`, or of several; the time that passes is
+    theirs.
+    """
+    outer, count, started = client_here(), _active.get(), time.perf_counter()
     try:
-        with contextlib.nullcontext() if meter is None else meter.having(local=True):
+        with at_client(index):
             yield
     finally:
-        _place.reset(token)
-        if count is not None:
+        if count is not None and outer is None:
             count.add(LOCAL_SECONDS, time.perf_counter() - started)

@@ -13,28 +13,18 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-
-@dataclass(frozen=True)
-class Flag:
-    """One setting of the process, or of the thread, that all computations have in common."""
-
-    get: Callable[[], Any]
-    put: Callable[[Any], object]
+Flag = tuple[Callable[[], Any], Callable[[Any], object]]
+"""One setting of the process, or of the thread, that all computations have in common: what reads
+and what sets it."""
 
 
 def _attribute(owner: Any, name: str) -> Flag:
-    return Flag(lambda: getattr(owner, name), lambda value: setattr(owner, name, value))
-
-
-def _deterministic() -> tuple[bool, bool]:
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    return torch.are_deterministic_algorithms_enabled(), warns
+    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
 
 
 def _autocast(device: str) -> Flag:
@@ -42,44 +32,43 @@ def _autocast(device: str) -> Flag:
         torch.set_autocast_enabled(device, value[0])
         torch.set_autocast_dtype(device, value[1])
 
-    return Flag(lambda: (torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)), put)
+    return lambda: (torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)), put
 
 
-def _attention(kernel: str) -> Flag:
-    cuda = torch.backends.cuda
-    return Flag(getattr(cuda, f"{kernel}_sdp_enabled"), getattr(cuda, f"enable_{kernel}_sdp"))
-
-
-_CUDNN, _MATMUL, _MKLDNN = torch.backends.cudnn, torch.backends.cuda.matmul, torch.backends.mkldnn
+_CUDA = torch.backends.cuda
+_CUDNN, _MATMUL, _MKLDNN = torch.backends.cudnn, _CUDA.matmul, torch.backends.mkldnn
 FLAGS: Mapping[str, Flag] = {
-    "default dtype": Flag(torch.get_default_dtype, torch.set_default_dtype),
-    "default device": Flag(
+    "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "default device": (
         torch.get_default_device,
         lambda device: torch.set_default_device(None if device.type == "cpu" else device),
     ),
-    "number of threads": Flag(torch.get_num_threads, torch.set_num_threads),
-    "gradients": Flag(torch.is_grad_enabled, torch.set_grad_enabled),
-    "denormal numbers": Flag(lambda: sys.float_info.min / 2 == 0, torch.set_flush_denormal),
-    "deterministic algorithms": Flag(
-        _deterministic,
-        lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]),
+    "number of threads": (torch.get_num_threads, torch.set_num_threads),
+    "gradients": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "denormal numbers": (lambda: sys.float_info.min / 2 == 0, torch.set_flush_denormal),
+    "deterministic algorithms": (
+        torch.get_deterministic_debug_mode,
+        torch.set_deterministic_debug_mode,
     ),
-    "fill uninitialized memory": _attribute(
-        torch.utils.deterministic,
-        "fill_uninitialized_memory",
-    ),
-    **{f"cudnn.{name}": _attribute(_CUDNN, name) for name in ("enabled", "benchmark")},
-    "cudnn.deterministic": _attribute(_CUDNN, "deterministic"),
+    "fill uninitialized memory": _attribute(torch.utils.deterministic, "fill_uninitialized_memory"),
+    **{
+        f"cudnn.{name}": _attribute(_CUDNN, name)
+        for name in ("enabled", "benchmark", "deterministic")
+    },
     "mkldnn.enabled": _attribute(_MKLDNN, "enabled"),
     "autocast on the CPU": _autocast("cpu"),
     "autocast on CUDA": _autocast("cuda"),
     **{
-        f"{kernel} attention": _attention(kernel)
+        f"{kernel} attention": (
+            getattr(_CUDA, f"{kernel}_sdp_enabled"),
+            getattr(_CUDA, f"enable_{kernel}_sdp"),
+        )
         for kernel in ("flash", "mem_efficient", "math", "cudnn")
     },
     # By the older names first: by these, PyTorch sets those below too.
-    "precision of products": Flag(
-        torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
+    "precision of products": (
+        torch.get_float32_matmul_precision,
+        torch.set_float32_matmul_precision,
     ),
     "cudnn.allow_tf32": _attribute(_CUDNN, "allow_tf32"),
     "fp16 sums": _attribute(_MATMUL, "allow_fp16_reduced_precision_reduction"),
@@ -106,12 +95,12 @@ MIXED = "set in two ways"
 
 def flags() -> dict[str, Any]:
     """The values of all flags, as they are now."""
-    return {name: _value(flag) for name, flag in FLAGS.items()}
+    return {name: _value(name) for name in FLAGS}
 
 
-def _value(flag: Flag) -> Any:
+def _value(name: str) -> Any:
     try:
-        return flag.get()
+        return FLAGS[name][0]()
     except RuntimeError:
         return MIXED
 
@@ -119,8 +108,8 @@ def _value(flag: Flag) -> Any:
 def put_flags(values: Mapping[str, Any]) -> None:
     """Set those flags that are not as `values` has them."""
     for name, value in values.items():
-        if value != MIXED and _value(FLAGS[name]) != value:
-            FLAGS[name].put(value)
+        if value != MIXED and _value(name) != value:
+            FLAGS[name][1](value)
 
 
 _of_run: ContextVar[Mapping[str, Any] | None] = ContextVar("flags", default=None)

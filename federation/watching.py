@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import SupportsFloat
 
-from federation.costs import active_meter
+from federation.costs import TOGETHER, active_meter, client_here
 
 POSITIONS = ("client", "round", "server")
 """Names of streams that say where and when, not what."""
@@ -36,7 +36,6 @@ class Watch:
 
 
 _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
-_place: ContextVar[str] = ContextVar("place", default="")
 _trained: ContextVar[tuple[str, ...]] = ContextVar("trained", default=())
 
 
@@ -80,18 +79,10 @@ def show_epoch(what: str, epoch: int, epochs: int, value: SupportsFloat) -> None
     """
     watch = _watching()
     if watch is not None:
-        whose = " ".join(word for word in (_place.get(), *_trained.get()) if word) or "server"
+        client = client_here()
+        place = () if client in (None, TOGETHER) else (f"client {client + 1}",)
+        whose = " ".join((*place, *_trained.get())) or "server"
         show(f"{what}/{whose}", (watch.round - 1) * epochs + epoch, value)
-
-
-@contextlib.contextmanager
-def on_client(index: int) -> Iterator[None]:
-    """What is trained inside is trained on client `index`."""
-    token = _place.set(f"client {index + 1}")
-    try:
-        yield
-    finally:
-        _place.reset(token)
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
 from federation.cache import Stage, StageCache, StageRequest, Together
 from federation.channel import Channel
-from federation.costs import Meter, Share, Work, Workload, metering
+from federation.costs import Meter, Work, Workload, metering
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.inside.networks import HeterogeneousClientsError
@@ -173,15 +173,17 @@ class _RecordingCache(StageCache):
         their keys are in the list.
         """
         outer, self._asked = self._asked, []
-        before = self._meter.reset()
         try:
-            yield self._asked
+            with self._meter.having(work=Work(), peak_bytes=0):
+                yield self._asked
         finally:
             self._asked = outer
-            self._meter.restore(before)
 
     def get_all(
-        self, requests: Sequence[StageRequest], together: Together | None = None
+        self,
+        requests: Sequence[StageRequest],
+        together: Together | None = None,
+        groups: Sequence[Sequence[int]] = (),
     ) -> list[Stage]:
         return [self._recorded(request, request.key) for request in requests]
 
@@ -201,7 +203,7 @@ def _path(cell: Cell) -> Path:
     return cache_home() / "plans" / key[:2] / f"{key}.json"
 
 
-KINDS = {kind.__name__: kind for kind in (PlannedCell, PlannedStage, Work, Share, Workload)}
+KINDS = {kind.__name__: kind for kind in (PlannedCell, PlannedStage, Work, Workload)}
 
 
 def _plain(value: Any) -> Any:

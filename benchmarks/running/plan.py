@@ -86,19 +86,16 @@ class Plan:
 
     def add(self, cell: PlannedCell, stages: Mapping[str, PlannedStage]) -> None:
         """Add a cell; stages that it shares with cells added before cost nothing."""
-        before = self.work
         self.cells += 1
         if any(key not in self._seen for key in cell.asks):
             self.bytes_sent += cell.bytes_up + cell.bytes_down
-        self.work += cell.rest
-        for key in cell.asks:
-            self._ask(key, stages)
+        added = sum((self._ask(key, stages) for key in cell.asks), cell.rest)
+        self.work += added
         work = max([cell.peak_bytes, *(self._peaks[key] for key in cell.asks)])
         self.peak_bytes = max(self.peak_bytes, cell.held_bytes + work)
         if cell.workload is not None:
-            added = self.work - before
-            own = Counter({(share.load, share.replayable): share.flops for share in added.shares})
-            shared = sum(share.flops for share in added.shares if share.replayable)
+            own = Counter({(load, replayable): flops for load, replayable, flops in added.shares})
+            shared = sum(flops for _, replayable, flops in added.shares if replayable)
             own[cell.workload, True] += added.replayable_flops - shared
             own[cell.workload, False] += added.flops - own.total()
             self.workloads += own
@@ -118,17 +115,17 @@ class Plan:
             if not data.digest:
                 self.missing.add(source.asked)
 
-    def _ask(self, key: str, stages: Mapping[str, PlannedStage]) -> None:
+    def _ask(self, key: str, stages: Mapping[str, PlannedStage]) -> Work:
+        """Count a stage; returns the work of what was not counted before."""
         stage = stages[key]
         self.needed[stage.kind] += 1
         if key in self._seen:
-            return
+            return Work()
         self._seen.add(key)
         self.distinct[stage.kind] += 1
-        self.work += stage.work
-        for other in stage.needs:
-            self._ask(other, stages)
+        added = sum((self._ask(other, stages) for other in stage.needs), stage.work)
         self._peaks[key] = max([stage.peak_bytes, *(self._peaks[key] for key in stage.needs)])
+        return added
 
 
 def _availability(data: ResolvedData) -> str:

@@ -122,7 +122,8 @@ class Evaluation:
         meter = active_meter()
         with aside():
             if for_all and meter is not None:
-                with meter.fewer(min(self.looks or count, count), count):
+                times = meter.times * min(self.looks or count, count) // count
+                with meter.having(times=times):
                     return self.test(model, task)
             return self.test(model, task) if is_looked_at(number, count, self.looks) else {}
 

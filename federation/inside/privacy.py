@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from collections.abc import Mapping, Sequence
@@ -160,15 +161,12 @@ class Privacy:
         accountant = self._protected.accountant
         if not client.size or accountant.affords(client.index, release(steps)):
             return steps
-        low, high = 0, steps
-        while high - low > 1:
-            middle = (low + high) // 2
-            if accountant.affords(client.index, release(middle)):
-                low = middle
-            else:
-                high = middle
         self.note(f"stopped before the budget of {self.plan.epsilon:g} would have been passed")
-        return low
+
+        def too_many(count: int) -> bool:
+            return not accountant.affords(client.index, release(count))
+
+        return bisect.bisect_left(range(1, steps), True, key=too_many)
 
     def book(self, client: Client, private: PrivateSteps | None) -> None:
         """Book a training by DP-SGD, if it is one and has steps."""

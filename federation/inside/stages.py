@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from federation.cache import Stage, StageRequest, Together
+from federation.cache import Stage, StageRequest
 from federation.client import Client
 from federation.data import Checkpoint, History, state_of
 from federation.inside.evaluation import Evaluation
@@ -23,7 +23,6 @@ from federation.seeds import AXES
 from federation.snapshots import Snapshots
 from federation.training.inputs import Normalisation
 from federation.training.plan import Training
-from federation.training.private import PrivateSteps
 from models import catalogue
 from privacy.plan import DP_SGD
 from results.sourcecode import code_digest
@@ -62,22 +61,23 @@ class Stages:
         if self._private_models:  # they are released, and trained, once
             return self._private_models
         clients, local = self._setup.clients, self._setup.local
-        private = [self._privacy.steps(client, local) for client in clients]
+        private = {client: self._privacy.steps(client, local) for client in clients}
 
         def training(client: Client) -> LocalTraining:
             model = self._networks.initial(client.network, client.task)
-            return self._trainer.supervised(client, model, local, track=True)
+            own = self._trainer.supervised(client, model, local, track=True)
+            return replace(own, private=private[client])
 
         noise = self._seeds("noise")
         inputs = [
             self._client_inputs(
                 client, asdict(local), steps and asdict(steps) | noise, _described(client.task)
             )
-            for client, steps in zip(clients, private, strict=True)
+            for client, steps in private.items()
         ]
-        models = self._trained("local-model", training, inputs, private, code=__name__)
+        models = self._trained("local-model", training, inputs, code=__name__)
         self.measured |= {model.lineage: model for model in models}
-        for client, steps in zip(clients, private, strict=True):
+        for client, steps in private.items():
             self._privacy.book(client, steps)  # whoever trained it
         if self._privacy.mechanism == DP_SGD:
             self._private_models = models
@@ -135,7 +135,6 @@ class Stages:
         kind: str,
         training: Callable[[Client], LocalTraining],
         inputs: Sequence[dict[str, Any]],
-        private: Sequence[PrivateSteps | None] = (),
         *,
         outputs: int | None = None,
         code: str,
@@ -145,7 +144,6 @@ class Stages:
         if not given.
         """
         clients = self._setup.clients
-        steps = private or [None] * len(clients)
 
         def stage(own: LocalTraining, history: History, **seen: int) -> Stage:
             client = own.client
@@ -159,7 +157,7 @@ class Stages:
 
         def alone(position: int) -> Stage:
             own = training(clients[position])
-            return stage(own, self._trainer.alone(own, steps[position]))
+            return stage(own, self._trainer.alone(own))
 
         def together(positions: Sequence[int]) -> list[Stage]:
             trainings = [training(clients[position]) for position in positions]
@@ -171,7 +169,7 @@ class Stages:
             label = f"client {client.index + 1} of {len(clients)} ({client.network})"
             compute = functools.partial(alone, position)
             requests.append(StageRequest(kind, label, own, compute, code))
-        stages = self.cache.get_all(requests, Together(self._groups(), together))
+        stages = self.cache.get_all(requests, together, self._groups())
         return [
             Checkpoint(state=stage.tensors, lineage=request.key, **stage.info)
             for request, stage in zip(requests, stages, strict=True)
@@ -213,7 +211,7 @@ class Stages:
             "network": catalogue.network_digest(network),
             "images": [digest, len(images)],
             "image": list(self._setup.image_shape),
-            "normalise": _normalisation(normalise or self._setup.normalise),
+            "normalise": _described(normalise or self._setup.normalise),
             "device": [device, torch.get_num_threads(), self._setup.execution.tf32_on(device)],
             "parts": list(parts),
         }
@@ -231,11 +229,9 @@ class Stages:
         return self._inputs(
             [
                 [
-                    client.index,
-                    client.digest,
-                    client.network,
-                    _described(client.task),
-                    _normalisation(client.normalise),
+                    *(client.index, client.digest, client.network),
+                    *_described(client.task),
+                    *_described(client.normalise),
                 ]
                 for client in setup.clients
             ],
@@ -282,7 +278,7 @@ class Stages:
         threads = torch.get_num_threads()
         return {
             "image": list(setup.image_shape),
-            "normalise": _normalisation(normalise),
+            "normalise": _described(normalise),
             "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
             "device": [setup.device.type, threads, execution.precision, execution.compile],
         }
@@ -292,9 +288,10 @@ class Stages:
 
 
 def _described(value: object | None) -> list[str]:
-    """A task or an input transform as keys know it: its settings, and the code of its class."""
-    return [] if value is None else [repr(value), code_digest(type(value).__module__)]
-
-
-def _normalisation(normalise: Normalisation | None) -> list[str]:
-    return [repr(normalise), *_described(normalise.transform if normalise else None)]
+    """A task, a normalisation, or what transforms before it, as keys know it: its settings, and
+    the code of its class.
+    """
+    if value is None:
+        return []
+    transform = getattr(value, "transform", None)
+    return [repr(value), code_digest(type(value).__module__), *_described(transform)]

@@ -15,11 +15,12 @@ from federation.graphs import side_by_side, take_turns
 from federation.inside.evaluation import Evaluation
 from federation.inside.privacy import Privacy
 from federation.inside.setup import Setup, Streams
+from federation.samples import on_client
 from federation.training.inputs import Inputs
 from federation.training.loops import train, training_steps
 from federation.training.plan import Loss, SteadyPenalty, Training, TrainingPlan
 from federation.training.private import PrivateSteps, check_separable, train_privately
-from federation.watching import on_client, show_epoch, trained
+from federation.watching import show_epoch, trained
 from metrics.names import is_count
 
 
@@ -37,6 +38,8 @@ class LocalTraining:
     training: Training
     samples: Callable[[Shard], TrainingSet] = labelled
     """What it is trained on, as the client makes it of its own."""
+    private: PrivateSteps | None = None
+    """Its steps by DP-SGD, where these are."""
 
 
 class Trainer:
@@ -113,10 +116,9 @@ class Trainer:
         training = Training(loss, plan, streams, label, task=client.task, **options)
         return LocalTraining(client, model, training, samples)
 
-    def alone(self, local: LocalTraining, private: PrivateSteps | None = None) -> History:
-        """Train a client's network there, by `private` steps if there are such, which are not
-        booked here.
-        """
+    def alone(self, local: LocalTraining) -> History:
+        """Train a client's network there; private steps are not booked here."""
+        private = local.private
         if private is not None:
             check_separable(local.model, local.client.network)
 

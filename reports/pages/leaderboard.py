@@ -128,25 +128,18 @@ def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
 def _data(found: Standings) -> dict[str, Any]:
     """What the page's script needs of the standings."""
     told = as_json(found)
-    return {
-        "conditions": told["conditions"],
-        "methods": [
-            {name: value for name, value in method.items() if name not in ("std", "n")}
-            for method in told["methods"]
-        ],
-        "quantiles": nemenyi_quantiles(len(found.methods)),
-    }
+    methods = pd.DataFrame(told["methods"]).drop(columns=["std", "n"]).to_dict("records")
+    quantiles = nemenyi_quantiles(len(found.methods))
+    return {"conditions": told["conditions"], "methods": methods, "quantiles": quantiles}
 
 
 def pictures(found: Standings) -> list[tuple[str, bytes]]:
     """The page's pictures as SVG, those of which there is anything to draw, each with its title."""
-    drawn = []
     with TemporaryDirectory() as folder:
-        for title, draw in DRAWN.items():
-            path = Path(folder) / "p.png"
-            if draw(found, path, about(found)):
-                drawn.append((title, path.with_suffix(".svg").read_bytes()))
-    return drawn
+        for number, draw in enumerate(DRAWN.values()):
+            draw(found, Path(folder) / f"{number}.png", about(found))
+        files = zip(DRAWN, map(Path(folder).joinpath, ("0.svg", "1.svg", "2.svg")), strict=True)
+        return [(title, file.read_bytes()) for title, file in files if file.exists()]
 
 
 def about(found: Standings) -> str:
@@ -157,9 +150,9 @@ def about(found: Standings) -> str:
     return f"{where}: means over {len(found.ranked)} conditions ({each})"
 
 
-def draw_ranks(found: Standings, path: Path, about: str) -> bool:
+def draw_ranks(found: Standings, path: Path, about: str) -> None:
     """Draw mean ranks into `path`; nothing of fewer than two methods that were run in every
-    condition. Whether it was drawn.
+    condition.
     """
     ranks = ranking(found)
     titles = _titles(found)
@@ -167,13 +160,10 @@ def draw_ranks(found: Standings, path: Path, about: str) -> bool:
     if len(by_title) > 1:
         apart = ranks["critical_difference"] or math.inf
         rank_plot(by_title, apart, path, Texts(note=f"{about}."))
-    return len(by_title) > 1
 
 
-def draw_fronts(found: Standings, path: Path, about: str) -> bool:
-    """Draw accuracy against each cost (`planes`) into `path`; nothing where no method has both.
-    Whether it was drawn.
-    """
+def draw_fronts(found: Standings, path: Path, about: str) -> None:
+    """Draw accuracy against each cost (`planes`) into `path`; nothing where no method has both."""
     drawn = []
     for cost, places in planes(found).items():
         ticks = sorted({spot.cost for spot in places}) if cost == EPSILON else ()
@@ -183,12 +173,11 @@ def draw_fronts(found: Standings, path: Path, about: str) -> bool:
         note += " Accuracy at an epsilon: in those conditions in which all have it."
     if drawn:
         front_plot(drawn, _titles(found), _looks(found), path, Texts(note=note))
-    return bool(drawn)
 
 
-def draw_axes(found: Standings, path: Path, about: str) -> bool:
+def draw_axes(found: Standings, path: Path, about: str) -> None:
     """Draw each method on every axis into `path`: `AXES`, and accuracy at the largest epsilon of
-    those that most methods have; nothing where no axis has a value. Whether it was drawn.
+    those that most methods have; nothing where no axis has a value.
     """
     means = {name: found.means(metric) for metric, name in AXES.items() if metric in found.metrics}
     lower = {name: facts(metric).better == LOWER for metric, name in AXES.items()}
@@ -204,7 +193,7 @@ def draw_axes(found: Standings, path: Path, about: str) -> bool:
         }
     )
     if scaled.empty:
-        return False
+        return
     titles, styles = _titles(found), _looks(found)
     rows = [m.row for m in found.methods if m.ranked and m.row in scaled.index]
     values = scaled.loc[rows].to_numpy(float).tolist()
@@ -215,10 +204,9 @@ def draw_axes(found: Standings, path: Path, about: str) -> bool:
         path,
         Texts(note=f"{about}; costs by their logarithm, the least as the best."),
     )
-    return True
 
 
-DRAWN: Mapping[str, Callable[[Standings, Path, str], bool]] = {
+DRAWN: Mapping[str, Callable[[Standings, Path, str], None]] = {
     "Mean ranks of accuracy; methods whose bars overlap are not told apart": draw_ranks,
     "Accuracy against what it costs; the line joins methods that nothing beats": draw_fronts,
     "Each method on every axis, from the worst of all to the best, the others in grey": draw_axes,

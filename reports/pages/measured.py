@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -30,30 +30,28 @@ several comparisons some may be decided: it holds where decided if they all hold
 """
 
 
+MARKS = {HOLDS: "yes", FAILS: "no", CUT_SHORT: "short"}
+
+
 def verdict_kind(verdict: str) -> str:
     """`yes`, `no`, `short` or `open`: whether a claim holds wherever it was judged, or nowhere, or
     its runs were cut short; open if in part or undecided.
     """
-    if verdict.startswith(("does not hold", "holds in 0 of")):
-        return "no"
-    if verdict.startswith("cut short"):
-        return "short"
-    return "yes" if verdict.startswith("holds") and not verdict.startswith("holds in") else "open"
+    return MARKS.get(claim_kind(verdict), "open")
 
 
-def standing(
-    judged: Iterable[tuple[str, str, str, Mapping[str, str]]],
-) -> list[dict[str, Any]]:
-    """A line per profile and paper, from `(profile, paper, anchor, claim)` of every claim that was
-    judged, `claim` a line of a table's `claims.csv`: how many claims the paper makes, how
-    many of them hold in print, and of those how many come to each of `KINDS` here; and every claim
-    with the place of its evidence.
+def standing(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """A line per profile and paper: how many claims the paper makes, how many of them hold in
+    print, and of those how many come to each of `KINDS` in the results; and every claim with the
+    place of its evidence.
 
-    Of a claim that several results judge the first counts.
+    Of several results that judge a claim the first counts, of settings of somebody's own none.
     """
     found: dict[tuple[str, str], dict[str, tuple[str, Mapping[str, str]]]] = {}
-    for profile, paper, anchor, line in judged:
-        found.setdefault((profile, paper), {}).setdefault(line["id"], (anchor, line))
+    for result in results:
+        for claim in result.claims if result.as_published else ():
+            judged = found.setdefault((result.profile, result.paper), {})
+            judged.setdefault(claim["id"], (result.anchor, claim))
     lines = []
     for (profile, paper), judgements in found.items():
         claims = published.claims(paper)
@@ -79,11 +77,13 @@ def claim_kind(verdict: str) -> str:
     """The one of `KINDS`, settled or not, that a verdict comes to."""
     if verdict.startswith(("not measured", "not judged (")):
         return UNMEASURED
-    kind = verdict_kind(verdict)
-    if kind == "open":
-        held = re.match(r"holds in (\d+) of (\d+)", verdict)
-        return UNDECIDED if not held else WHERE_DECIDED if held[1] == held[2] else IN_PART
-    return {"yes": HOLDS, "no": FAILS, "short": CUT_SHORT}[kind]
+    if verdict.startswith(("does not hold", "holds in 0 of")):
+        return FAILS
+    if verdict.startswith("cut short"):
+        return CUT_SHORT
+    if held := re.match(r"holds in (\d+) of (\d+)", verdict):
+        return WHERE_DECIDED if held[1] == held[2] else IN_PART
+    return HOLDS if verdict.startswith("holds") else UNDECIDED
 
 
 def _kinds(line: Mapping[str, str]) -> list[str]:
@@ -121,16 +121,9 @@ def covered(results: Sequence[Result]) -> list[str]:
 
 
 def _claims(results: Sequence[Result]) -> list[str]:
-    """Of several results of a table the first is judged; of settings of somebody's own none."""
-    judged = (
-        (result.profile, result.paper, result.anchor, claim)
-        for result in results
-        if result.as_published
-        for claim in result.claims
-    )
     rows = [
         (line["paper"], line["claims"], line["in_print"], *line["kinds"].values())
-        for line in standing(judged)
+        for line in standing(results)
     ]
     if not rows:
         return []
@@ -147,10 +140,8 @@ def _expected(results: Sequence[Result]) -> list[str]:
         for line in result.claims
         if line["id"] not in {claim.id for claim in published.claims(result.paper)}
     ]
-    if not rows:
-        return []
     head = ("expected of tables of this suite's own", "what", "verdict")
-    return [*markdown_table(head, rows), ""]
+    return [*markdown_table(head, rows), ""] if rows else []
 
 
 def _tables(results: Sequence[Result]) -> list[str]:

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from reports.pages.measured import KINDS, coverage, printed_numbers, standing, verdict_kind
 from reports.pages.result_files import Result
-from reports.pages.sheet import changed
+from reports.pages.sheet import commit_of
 from reports.tables.budget import HEADINGS, budget_rows, range_text
 from reports.tables.html import render
 from reports.tables.notes import legend, unequal_notes
@@ -41,7 +41,6 @@ from results.store import Line
 
 COPIED = ("csv", "md", "claims.csv", "svg", "png", "pdf")
 """Files of a table that lie beside the page too."""
-PROVENANCE = ("commit", "computed", "machine", "packages", "data", "time")
 COSTS = {
     "MB up": ("bytes_up", 1e6, 3),
     "MB down": ("bytes_down", 1e6, 3),
@@ -135,26 +134,27 @@ def tables_of(result: Result) -> list[dict[str, Any]]:
 
 def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
     """Where a table's numbers come from: commits, dates, machines, packages, data."""
-    entries: list[tuple[str, str]] = []
-    for m in (record.machine for record in records if record.status == OK):
-        packages = {"python": m.get("python"), **m.get("packages", {})}
-        threads = f"{m.get('threads')} threads per worker"
-        entries += [
-            ("commit", m.get("commit", "")[:12] + (" with changes" if changed(m) else "")),
-            ("machine", f"{m.get('hardware')}, {m.get('device')}, {threads}"),
-            ("packages", ", ".join(f"{name} {version}" for name, version in packages.items())),
-        ]
-    entries += [
-        ("data", f"{d['used']} ({d['origin']}), SHA-256 {d['digest'][:16]}…")
-        for r in records
-        for d in (r.data, r.public, r.private, *r.others)
-        if d.get("digest")
-    ]
+    machines = [record.machine for record in records if record.status == OK]
+    packages = [{"python": m.get("python"), **m.get("packages", {})} for m in machines]
     days = sorted({record.finished[:10] for record in records if record.finished})
-    entries += [("computed", " to ".join(dict.fromkeys((days[0], days[-1]))))] if days else []
     seconds = sum(record.seconds for record in records)
-    entries += [("time", f"{seconds:,.0f} s in {len(records)} cells")] if records else []
-    return sorted(dict.fromkeys(entries), key=lambda entry: PROVENANCE.index(entry[0]))
+    told = {
+        "commit": map(commit_of, machines),
+        "computed": [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else [],
+        "machine": (
+            f"{m.get('hardware')}, {m.get('device')}, {m.get('threads')} threads per worker"
+            for m in machines
+        ),
+        "packages": (", ".join(f"{n} {version}" for n, version in of.items()) for of in packages),
+        "data": (
+            f"{d['used']} ({d['origin']}), SHA-256 {d['digest'][:16]}…"
+            for r in records
+            for d in (r.data, r.public, r.private, *r.others)
+            if d.get("digest")
+        ),
+        "time": [f"{seconds:,.0f} s in {len(records)} cells"] if records else [],
+    }
+    return [(name, text) for name, texts in told.items() for text in dict.fromkeys(texts)]
 
 
 def data_uri(content: bytes, kind: str) -> str:
@@ -163,10 +163,9 @@ def data_uri(content: bytes, kind: str) -> str:
 
 def picture_of(result: Result) -> str:
     """The plot as a data URI; empty without a plot."""
-    if result.file("png").exists():
-        return data_uri(result.file("png").read_bytes(), "image/png")
-    if result.file("svg").exists():
-        return data_uri(result.file("svg").read_bytes(), "image/svg+xml")
+    for suffix, kind in (("png", "image/png"), ("svg", "image/svg+xml")):
+        if result.file(suffix).exists():
+            return data_uri(result.file(suffix).read_bytes(), kind)
     return ""
 
 
@@ -244,12 +243,7 @@ def render_page(results: Sequence[Result], *, leaderboard: bool = False) -> str:
     return render(
         "page.html.jinja",
         sections=sections,
-        standing=standing(
-            (result.profile, result.paper, result.anchor, claim)
-            for result in results
-            for claim in result.claims
-            if result.as_published
-        ),
+        standing=standing(results),
         claim_kinds=KINDS,
         coverage=coverage(sections),
         missing=missing_tables(results),

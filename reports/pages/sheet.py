@@ -98,20 +98,19 @@ class Sheet:
         try:
             fields = cls.__dataclass_fields__
             value, _ = without_seal(json.loads(path.read_text(encoding="utf-8")), fields)
-            layout = value.pop("layout")
-            lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
-            texts: dict[str, Any] = {
-                name: tuple(value[name])
-                for name in ("told", "card", "metrics", "clients")
-                if name in value  # the last two came later
-            }
-            sheet_layout = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
-            return cls(**{**value, **texts, "layout": sheet_layout})
+            layout = _tuples(value.pop("layout"))
+            layout["oracles"] = frozenset(layout["oracles"])
+            return cls(**_tuples(value), layout=Layout(**layout))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
                 " reproduce`."
             ) from error
+
+
+def _tuples(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON keeps as lists are tuples."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in value.items()}
 
 
 def markdown_numbers(layout: Layout, lines: pd.DataFrame) -> list[str]:
@@ -150,16 +149,18 @@ def is_measured(claim: Mapping[str, str]) -> bool:
 
 def commits(records: Sequence[Record]) -> str:
     """`commit 0123456789ab`, or several with the number of cells of each; empty of no record."""
-    counts: Counter[str] = Counter()
-    for machine in (record.machine for record in records if record.status == OK):
-        if name := machine.get("commit", ""):
-            counts[name[:12] + (" with changes" if changed(machine) else "")] += 1
+    machines = [record.machine for record in records if record.status == OK]
+    counts = Counter(commit_of(machine) for machine in machines if machine.get("commit"))
     if len(counts) < 2:
         return "".join(f"commit {name}" for name in counts)
     texts = (f"{name} ({n} cell{'s' * (n > 1)})" for name, n in counts.most_common())
     return f"commits {', '.join(texts)}"
 
 
-def changed(machine: Mapping[str, Any]) -> bool:
-    """Whether tracked files differed from the commit; older records say it behind the commit."""
-    return bool(machine.get("dirty")) or machine.get("commit", "").endswith("+changes")
+def commit_of(machine: Mapping[str, Any]) -> str:
+    """A commit, and whether tracked files differed from it; older records say it behind the
+    commit.
+    """
+    commit = machine.get("commit", "")
+    changed = machine.get("dirty") or commit.endswith("+changes")
+    return commit[:12] + (" with changes" if changed else "")

@@ -109,7 +109,7 @@ def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_led
 def test_a_restored_ledger_counts_as_it_is_also_in_a_plan_of_repeated_steps():
     channel, ledger = Channel(), [(1, "up", "logits", 0, 70, 7)]
     meter = Meter()
-    with metering(meter), meter.repeated(5, counted=False):
+    with metering(meter), meter.repeated(5):
         channel.load_state_dict(ledger)
     assert channel.state_dict() == ledger
 
@@ -143,13 +143,14 @@ def test_planning_books_the_same_bytes_without_content():
     assert all(tensor.is_meta for tensor in received.values())
 
 
-def test_an_inspector_sees_every_message_with_its_content():
+def test_what_delivers_sees_every_message_with_its_content_and_may_put_another_in_its_place():
     seen = []
-    channel = Channel(
-        inspect=lambda transfer, tensors: seen.append(
-            (transfer.direction, transfer.client, tensors["x"].item())
-        )
-    )
-    channel.up(4, "labels", {"x": torch.tensor(7)})
+
+    def deliver(transfer, tensors):
+        seen.append((transfer.direction, transfer.client, tensors["x"].item()))
+        return {"x": tensors["x"] + 1}
+
+    channel = Channel(deliver)
+    assert channel.up(4, "labels", {"x": torch.tensor(7)}) == {"x": 8}
     channel.down(5, "labels", {"x": torch.tensor(8)})
     assert seen == [("up", 4, 7), ("down", 5, 8)]

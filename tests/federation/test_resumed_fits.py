@@ -22,7 +22,7 @@ METHODS = {
     "fedgen": FedGEN(rounds=4, participation=1.0, noise=4, hidden=8, generator_steps=3),
     "fediod": FedIOD(epochs=4, batch_size=4, latent=5, width=4, discriminator_width=4, samples=3),
 }
-"""That every method goes on is in `tests/methods/test_interrupted.py`."""
+"""That every method goes on is in `tests/methods/test_every_method.py`."""
 
 
 class PowerCutError(Exception):

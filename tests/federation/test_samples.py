@@ -45,7 +45,7 @@ def seen_by(method, **changes):
 def test_what_is_seen_on_a_client_is_local_and_the_rest_the_servers():
     with counted() as count:
         see(5)
-        with on_client():
+        with on_client(0):
             see(3)
         see(1)
     assert count.total() == {"local": 3, "server": 6}
@@ -55,7 +55,7 @@ def test_a_stage_is_of_whoever_asks_for_it():
     took = {"local": 1, "server": 4, "seconds": 2.0, "local-seconds": 0.5}
     with counted() as count:
         count.add_stage("asked at the server", took)
-        with on_client():
+        with on_client(0):
             count.add_stage("asked on a client", took)
     assert count.total() == {"local": 1 + 5, "server": 4}
     assert count.seconds()["local"] == pytest.approx(0.5 + 2.0, abs=0.1)

@@ -7,11 +7,11 @@ import torch
 
 from federation.costs import Meter, metering
 from federation.fitting import fit
+from federation.samples import on_client
 from federation.watching import (
     Point,
     begin_round,
     is_watched,
-    on_client,
     show,
     show_epoch,
     trained,

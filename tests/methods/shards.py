@@ -89,7 +89,12 @@ def copied(tensors):
 def recorded(method, federation):
     """What a fit leaves, and all that crosses in it: each transfer with a copy of its tensors."""
     sent = []
-    federation.channel.inspect = lambda transfer, tensors: sent.append((transfer, copied(tensors)))
+
+    def deliver(transfer, tensors):
+        sent.append((transfer, copied(tensors)))
+        return tensors
+
+    federation.channel.deliver = deliver
     return method.fit(federation), sent
 
 

@@ -40,12 +40,12 @@ def spied(monkeypatch, **changes):
         return history
 
     monkeypatch.setattr(Trainer, "train", keep)
-    federation = make_federation(
-        **{"public": PUBLIC, **changes},
-        channel=Channel(
-            inspect=lambda t, tensors: events.append((t.direction, t.client, t.round, tensors))
-        ),
-    )
+
+    def deliver(transfer, tensors):
+        events.append((transfer.direction, transfer.client, transfer.round, tensors))
+        return tensors
+
+    federation = make_federation(**{"public": PUBLIC, **changes}, channel=Channel(deliver))
     federation.local_models()
     events.clear()
     return federation, events

@@ -102,9 +102,12 @@ def test_no_gradient_is_sent_for_an_output_that_the_loss_ignores(network, used, 
 
 def test_a_guard_changes_what_leaves_the_client_and_nothing_else(network):
     sent = []
-    channel = Channel(
-        inspect=lambda transfer, tensors: sent.append((transfer.direction, transfer.kind, tensors))
-    )
+
+    def deliver(transfer, tensors):
+        sent.append((transfer.direction, transfer.kind, tensors))
+        return tensors
+
+    channel = Channel(deliver)
     images, local = make_images(), make_images()
     (logits,) = ask(
         channel, 0, images, network, ("logits",), guard=lambda gradient: gradient.clamp(-0.01, 0.01)

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from federation.channel import Channel
 from federation.inside.privacy import Protection
 from federation.shared.voting import smallest_vote_noise, vote
 from privacy.accounting import epsilon
@@ -50,10 +49,20 @@ def test_the_votes_use_up_what_is_left_of_the_budget(votes):
     )
 
 
-def test_what_crosses_is_a_share_of_votes_and_noise_and_the_images_where_asked():
+def watched(federation):
+    """The federation, and what will have crossed in it."""
     sent = []
-    channel = Channel(inspect=lambda transfer, tensors: sent.append((transfer, dict(tensors))))
-    federation = private(3.0, channel=channel)
+
+    def deliver(transfer, tensors):
+        sent.append((transfer, dict(tensors)))
+        return tensors
+
+    federation.channel.deliver = deliver
+    return federation, sent
+
+
+def test_what_crosses_is_a_share_of_votes_and_noise_and_the_images_where_asked():
+    federation, sent = watched(private(3.0))
     vote(federation, federation.clients, answers, len(LABELS), images=federation.public.images[:4])
     assert [(t.direction, t.kind, t.client) for t, _ in sent] == [
         step for k in range(3) for step in (("down", "images", k), ("up", "votes", k))
@@ -67,15 +76,13 @@ def test_what_crosses_is_a_share_of_votes_and_noise_and_the_images_where_asked()
 def test_shares_of_the_noise_add_up_to_all_of_it():
     federation = private(2.0, clients=4)
     noise = smallest_vote_noise(federation.privacy.protection, federation.clients, 2000)
-    sums = []
-    channel = Channel(inspect=lambda transfer, tensors: sums.append(tensors["votes"]))
-    federation = private(2.0, clients=4, channel=channel)
+    federation, sent = watched(private(2.0, clients=4))
     vote(
         federation,
         federation.clients,
         lambda client: torch.eye(CLASSES)[torch.zeros(2000, dtype=torch.int64)],
         2000,
     )
-    total = torch.stack(sums).sum(dim=0)
+    total = torch.stack([tensors["votes"] for _, tensors in sent]).sum(dim=0)
     assert total[:, 0].mean() == pytest.approx(4, abs=5 * noise / math.sqrt(2000))
     assert total.std(dim=0).mean() == pytest.approx(noise, rel=0.05)

@@ -112,7 +112,7 @@ def test_every_plane_is_drawn_from_what_the_files_say_in_the_looks_of_the_tables
 def test_the_axes_end_with_accuracy_at_the_largest_epsilon(private, monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(leaderboard, "parallel_plot", lambda *given: seen.append(given))
-    assert draw_axes(private, tmp_path / "axes.png", "toys")
+    draw_axes(private, tmp_path / "axes.png", "toys")
     ((values, styles, names, *_),) = seen
     assert names == [
         *("accuracy", "MB up", "MB down", "work of clients", "work of server", "at epsilon 10"),

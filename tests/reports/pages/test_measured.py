@@ -120,6 +120,11 @@ def claim(identifier, verdict, settled=""):
     return {"id": identifier, "verdict": verdict, **counts}
 
 
+def judging(anchor, claim):
+    about = {"profile": "cpu", "paper": "fedad", "as_published": True}
+    return SimpleNamespace(**about, anchor=anchor, claims=[claim])
+
+
 def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
     true = [c.id for c in published.claims("fedad") if c.holds_in_print == "yes"]
     false = next(c.id for c in published.claims("fedad") if c.holds_in_print != "yes")
@@ -136,11 +141,11 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
         "not measured",
     )
     judged = [
-        ("cpu", "fedad", f"table-{number}", claim(true[number], verdict, settled))
+        judging(f"table-{number}", claim(true[number], verdict, settled))
         for number, (verdict, settled) in enumerate(zip(verdicts, "4300004300", strict=True))
     ]
-    again = ("cpu", "fedad", "later", claim(true[0], "does not hold"))
-    untrue = ("cpu", "fedad", "table-9", claim(false, "holds"))
+    again = judging("later", claim(true[0], "does not hold"))
+    untrue = judging("table-9", claim(false, "holds"))
     (line,) = standing([*judged, again, untrue])
     assert (line["profile"], line["paper"]) == ("cpu", "fedad")
     assert line["claims"] == len(published.claims("fedad"))
