@@ -148,8 +148,8 @@ def read_calibration(path: Path) -> list[Device]:
             ways = entry.pop("ways")
             load = Workload(**{**entry, "image_shape": tuple(entry["image_shape"])})
             for way, speed in ways.items():
-                if isinstance(speed, dict):
-                    by_way.setdefault(way, {})[load] = float(speed["flops"])
+                if isinstance(speed, dict) and (flops := float(speed["flops"])) > 0:
+                    by_way.setdefault(way, {})[load] = flops
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SpecError(f"--gpu {path}: no calibration that can be read: {error!r}") from error
     if not by_way:

@@ -34,7 +34,7 @@ def cells_of(
         name: expand(*table, selection) for name, table in tables.items()
     }
     every = [cell for several in cells.values() for cell in several]
-    try_settings(every, selection.overrides)
+    try_settings(every, selection)
     for setting in unread(every, selection.overrides):
         console.print(f"--set {escape(setting)}: {UNREAD}", soft_wrap=True)
     return cells

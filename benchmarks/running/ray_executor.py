@@ -47,6 +47,9 @@ PASSED_ON = (
 
 PATIENCE = 10
 """Seconds in which a cluster's address must answer; Ray would try for minutes."""
+SETTINGS = b"\x04"
+"""The fourth byte of what either side of gRPC says first (RFC 9113, 3.4 and 4.1)."""
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + SETTINGS + bytes(5)
 
 
 @dataclass(frozen=True)
@@ -148,13 +151,19 @@ def _connect(cluster: Cluster) -> Any:
 
 
 def reach(cluster: Cluster) -> None:
-    """Raise SpecError in at most `PATIENCE` seconds if nobody listens at a cluster's address."""
+    """Raise SpecError in at most `PATIENCE` seconds if nobody at a cluster's address speaks gRPC,
+    as a cluster does.
+    """
     host, colon, port = cluster.address.rpartition(":")
-    if colon:
-        try:
-            socket.create_connection((host, int(port)), timeout=PATIENCE).close()
-        except (OSError, OverflowError) as error:
-            raise _unreachable(cluster, error) from error
+    if not colon:
+        return
+    try:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+            connection.sendall(GREETING)
+            if connection.makefile("rb").read(4)[3:] != SETTINGS:
+                raise OSError("it does not speak gRPC")
+    except (OSError, OverflowError) as error:
+        raise _unreachable(cluster, error) from error
 
 
 def _unreachable(cluster: Cluster, error: Exception) -> SpecError:
@@ -229,9 +238,9 @@ def _run_tasks(
                 try:
                     yield from ray.get(ready)
                 except ray.exceptions.RayError as error:
-                    how = f"{type(error).__name__}: {_first(error)}"
                     if server is not None:
                         server.release.remote(f"{position} {attempt}")
+                    how = _reason(error, isinstance(error, lost))
                     if isinstance(error, lost) and attempt <= RETRIES:
                         waiting.append((position, attempt + 1))
                         yield Event("again", position, text=f"worker lost, run again ({how})")
@@ -241,6 +250,12 @@ def _run_tasks(
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
+
+
+def _reason(error: Exception, lost: bool) -> str:
+    """In a line: how a worker was lost, or what its task raised, which ends Ray's text."""
+    said = _first(error) if lost else (str(error).strip().splitlines() or [""])[-1]
+    return f"{type(error).__name__}: {said}"
 
 
 class _Calls:

@@ -68,7 +68,7 @@ def prepare(
     if selection.overrides or any(cell.is_private for cell in every):
         from benchmarks.running.trial import try_settings
 
-        try_settings(every, selection.overrides)
+        try_settings(every, selection)
     check_writable(cache_home())
     return runs
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
+from benchmarks.tables.expansion import unread
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Scalar, SpecError
 from federation.cache import StageCache
 from federation.method import Method
 from federation.seeds import Seeds
+from privacy.plan import DP_SGD, PrivacyPlan
 from results.files import RefusedError
 
 
@@ -26,13 +30,18 @@ def check_cells(cells: Iterable[Cell]) -> None:
             _parsed(cell)
 
 
-def try_settings(cells: Sequence[Cell], overrides: Sequence[tuple[str, Scalar]]) -> None:
+def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
     """Build the method, the federation and the networks of the first of these cells in every row
-    and in every column, on a device where nothing is computed. Where there are no settings of the
-    user's own, private cells alone are tried: their partition may not allow an epsilon.
+    and in every column, on a device where nothing is computed; methods and privacy of which no cell
+    reads a setting, by themselves. Where there are no settings of the user's own, private cells
+    alone are tried: their partition may not allow an epsilon.
 
     Raises SpecError if the settings cannot be used.
     """
+    overrides = dict(selection.overrides)
+    for name in unread(cells, selection.overrides):
+        with _told(f"--set {name}={overrides[name]}"):
+            _try_unread(name, overrides[name], selection.plugins)
     tried = [cell for cell in cells if overrides or cell.is_private]
     first = {(cell.table, "row", cell.row): cell for cell in reversed(tried)}
     first |= {(cell.table, "column", cell.column): cell for cell in reversed(tried)}
@@ -40,6 +49,15 @@ def try_settings(cells: Sequence[Cell], overrides: Sequence[tuple[str, Scalar]])
     for cell in {cell.key: cell for cell in first.values()}.values():
         with _told(f"{where}{cell} cannot be made of these settings"):
             _build(cell)
+
+
+def _try_unread(name: str, value: Scalar, plugins: Sequence[str]) -> None:
+    section, _, parameter = name.partition(".")
+    if section in registry.methods(plugins):
+        make_method(registry.find_method(section, plugins), {name: value})
+    elif section == "privacy" and parameter != "dp" and value:
+        plan: dict[str, Any] = {"mechanism": DP_SGD, "epsilon": 1.0, parameter: value}
+        PrivacyPlan(**plan)
 
 
 @contextlib.contextmanager

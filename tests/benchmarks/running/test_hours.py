@@ -47,7 +47,12 @@ def test_a_calibration_is_a_gpu_for_each_way_of_running(tmp_path):
     assert replayed.source.endswith("; what no graph holds, by A GPU, bf16")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"device": "x", "measured": []}', None])
+NO_SPEED = calibration("A GPU", {}, {TINY: {"fp32": Speed(0.0, 0.0, 0)}})
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"device": "x", "measured": []}', NO_SPEED, None]
+)
 def test_what_is_no_calibration_is_refused(tmp_path, content):
     file = tmp_path / "here.json"
     if content is not None:

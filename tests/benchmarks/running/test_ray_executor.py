@@ -8,13 +8,21 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
 import torch
 
 from benchmarks.running.events import Context
-from benchmarks.running.ray_executor import Cluster, cluster_of, reach, refusal, run_ray
+from benchmarks.running.ray_executor import (
+    Cluster,
+    _reason,
+    cluster_of,
+    reach,
+    refusal,
+    run_ray,
+)
 from benchmarks.running.ray_stages import BUSY, HERE, YOURS, NodeStages, StageServer
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
@@ -65,6 +73,37 @@ def test_an_address_where_nobody_listens_is_refused(port):
             port = probe.getsockname()[1]
     with pytest.raises(SpecError, match="no Ray cluster can be used there"):
         reach(Cluster(f"127.0.0.1:{port}", 1, 0, "fetch"))
+
+
+@pytest.mark.parametrize(
+    ("says", "message"), [(b"", "timed out"), (b"HTTP/1.1 400 Bad Request", "not speak gRPC")]
+)
+def test_an_address_where_something_else_listens_is_refused(monkeypatch, says, message):
+    monkeypatch.setattr("benchmarks.running.ray_executor.PATIENCE", 0.2)
+    connections = []
+
+    def answer():
+        connections.append(listener.accept()[0])
+        connections[0].send(says)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer).start()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(SpecError, match=message):
+            reach(Cluster(address, 1, 0, "fetch"))
+    connections[0].close()
+
+
+class TaskError(Exception):
+    """As Ray's: the text is a traceback."""
+
+
+def test_the_reason_of_a_failed_task_is_what_it_raised():
+    error = TaskError("ray::_work() (pid=1)\n  File 'x.py', line 1. In f\nValueError: no such row")
+    assert _reason(error, lost=False) == "TaskError: ValueError: no such row"
+    assert _reason(TaskError("The node died. See logs.\nMore"), lost=True) == (
+        "TaskError: The node died"
+    )
 
 
 def test_options_of_ray_need_ray(command):

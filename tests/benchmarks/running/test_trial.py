@@ -22,7 +22,7 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
     overrides = typed_settings(read_settings(pairs), TABLE[0])
     selection = Selection(only={**COLUMN, "row": rows}, overrides=overrides)
     cells = expand(*TABLE, selection)
-    try_settings(cells, overrides)
+    try_settings(cells, selection)
     return unread(cells, overrides)
 
 
@@ -39,6 +39,10 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
         ("partition.client_share=7", "partition.client_share is a number from 0, at most 1"),
         ("evaluation.settled=0", "evaluation.settled is a number above 0"),
         ("dlad.classifier_epochs=0", "dlad.classifier_epochs is a number from 1"),
+        # What no cell reads:
+        ("feddf.participation=0", "feddf.participation is a number above 0"),
+        ("privacy.mechanism=foo", "--set privacy.mechanism=foo: .*dp-sgd"),
+        ("privacy.delta=2", "delta is a number above 0, at most 1, not 2"),
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_reason(pair, message):
