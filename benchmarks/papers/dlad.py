@@ -3,6 +3,8 @@
 The authors released no code; what the text leaves open is marked `assumed`, with the reason.
 """
 
+from functools import partial
+
 from benchmarks.papers.shared import PRIVACY
 from benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, as_class, grid
 
@@ -92,6 +94,8 @@ TRIAL_SETTINGS = (
     Setting("evaluation.last_epochs", 10, "paper", "V-D: median test accuracy of the last ten epochs", smoke=3),
 )  # fmt: skip
 
+_table = partial(Table, axes=AXES)
+
 PAPER = Paper(
     key="dlad",
     title="DLAD: Adaptive Distillation for Decentralized Learning from Heterogeneous Clients",
@@ -116,25 +120,23 @@ PAPER = Paper(
             measure="classes",
             metrics=("classes",),
         ),
-        Table(
+        _table(
             key="table2",
             title="Table II",
             caption="Accuracy under different data sets and distributions (N = 10, ResNet for all models)",
             rows=ROWS,
             columns=grid(dataset=("mnist", "cifar10", "cinic10"), distribution=DISTRIBUTIONS),
-            axes=AXES,
             fixed=RESNETS,
         ),
-        Table(
+        _table(
             key="table3",
             title="Table III",
             caption="Accuracy under different model architectures (N = 10, CIFAR-10, Non-IID #1)",
             rows=ROWS,
             columns=grid(**{"client-model": ("resnet", "densenet", MIXED), "global-model": ("resnet", "densenet")}),
-            axes=AXES,
             fixed={"data.name": "cifar10", "partition.kind": "niid1", "partition.clients": 10},
         ),
-        Table(
+        _table(
             key="table4",
             title="Table IV",
             caption="Accuracy with increasing number of clients N (CIFAR-10, ResNet for the global model)",
@@ -146,26 +148,23 @@ PAPER = Paper(
                 for n in ("5", "10", "20", "30")
                 if (n, model) != ("5", MIXED)
             ),
-            axes=AXES,
             fixed={"data.name": "cifar10", "network.server": "resnet"},
             x_axis="clients",
         ),
-        Table(
+        _table(
             key="figure2",
             caption="Accuracy by epoch on CINIC-10: clients, then the global model (N = 10)",
             rows=(CLIENTS[0], *ROWS[2:]),
             columns=grid(distribution=DISTRIBUTIONS),
-            axes=AXES,
             fixed={"data.name": "cinic10", **RESNETS},
             measure="curve",
             x_axis="epoch",
         ),
-        Table(
+        _table(
             key="trial",
             caption="MNIST at the paper's schedule (N = 10)",
             rows=ROWS,
             columns=grid(distribution=DISTRIBUTIONS),
-            axes=AXES,
             fixed={"data.name": "mnist", **RESNETS},
             settings=TRIAL_SETTINGS,
         ),

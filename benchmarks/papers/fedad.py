@@ -145,7 +145,7 @@ K_COLUMNS = tuple(
     for k in ("3", "5")
 )
 
-_table = partial(Table, unit="percent", offered=OFFERED)
+_table = partial(Table, metrics=("mauc",), unit="percent", offered=OFFERED)
 
 # -- the trial: canvases of digits, of which it is known where each is, so that attention can be checked ----------------
 
@@ -205,7 +205,6 @@ PAPER = Paper(
             rows=(*without(("clients=3|5",), CENTRALIZED), *ABLATION),
             columns=(*K_COLUMNS, *grid(dataset=DOMAINS)),
             axes=AXES,
-            metrics=("mauc",),
             own="bound=yes dropout=0",
             offered=without(("clients=None",), *OFFERED),
         ),
@@ -218,7 +217,6 @@ PAPER = Paper(
             ),
             columns=grid(dataset=(CHEXPERT,), **{"public-size": ("none", *map(str, SIZES))}),
             axes={"dataset": "data.name", "public-size": ""},
-            metrics=("mauc",),
             x_axis="public-size",
             scaled={"public-size": "partition.public_limit"},
             offered=without(NO_PUBLIC, *OFFERED),
@@ -230,7 +228,6 @@ PAPER = Paper(
             columns=grid(dataset=(CHEXPERT,)),
             axes={"dataset": "data.name"},
             measure="exchange",
-            metrics=("mauc",),
         ),
         *fedad_segmentation.TABLES,
         *fedad_reconstruction.TABLES,
@@ -246,7 +243,7 @@ PAPER = Paper(
             measure="attention",
             metrics=("attention-in-diversity", "consensus-covered", "attention-empty"),
         ),
-        Table(
+        _table(
             key="trial",
             caption="Canvases of digits at three clients, and at two sites of three with label sets of their own",
             rows=(
@@ -260,7 +257,7 @@ PAPER = Paper(
             axes={"train": "data.train"},
             measure="pointing",
             metrics=("mauc", "pointing-accuracy", "attention-empty"),
-            unit="percent",
+            offered=(),
             settings=TRIAL_SETTINGS,
         ),
     ),

@@ -144,7 +144,7 @@ PAPER = Paper(
             offered=OFFERED,
         ),
         *(fediod_segmentation.TABLES[key] for key in ("table2", "table3", "table4")),
-        Table(
+        _table(
             key="table5",
             caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
             rows=(FEDKD, FEDIOD),
@@ -155,7 +155,6 @@ PAPER = Paper(
             ),
             axes={**AXES, "epsilon": "privacy.epsilon", "dp": "privacy.dp"},
             fixed={"data.name": "cifar10", "partition.alpha": 1},
-            unit="percent",
             x_axis="epsilon",
             seed_axes=("noise",),
             mechanism=Mechanism(
@@ -179,19 +178,18 @@ PAPER = Paper(
             released=False,
             offered=(*MORE_LOSSES, EQ10),
         ),
-        Table(
+        _table(
             key="table7",
             caption="Inception Scores of the generated images (CIFAR-10, alpha = 0.1)",
             rows=IMAGES,
             columns=FULL_COLUMN,
-            axes=AXES,
             released=False,
             measure="samples",
             metrics=("inception-score", "adapted-inception-score"),
             unit="",
         ),
         fediod_segmentation.TABLES["table8"],
-        Table(
+        _table(
             key="figure4",
             caption="Distance of recovered (FedAvg, DLG) and of generated images (FedIOD) from clients' private ones "
             "(CIFAR-10, alpha = 1)",
@@ -200,13 +198,12 @@ PAPER = Paper(
                 Row("fediod", "fediod", "FedIOD, generated"),
             ),
             columns=({"dataset": "cifar10", "alpha": "1"},),
-            axes=AXES,
             measure="leakage",
             metrics=("fid", "psnr", "ssim"),
             unit="",
             offered=ATTACKS,
         ),
-        Table(
+        _table(
             key="figure8",
             caption="Accuracy against bandwidth on CIFAR-10 (panel a: alpha = 0.1, ResNet-8)",
             rows=(FEDAVG, FEDIOD),
@@ -214,7 +211,6 @@ PAPER = Paper(
             axes={"panel": "data.name", **AXES},
             fixed={"data.name": "cifar10", "partition.alpha": 0.1},
             measure="bandwidth",
-            unit="percent",
             offered=(
                 *(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")),
                 *OFFERED,
@@ -228,7 +224,7 @@ PAPER = Paper(
         ),
         *(fediod_segmentation.TABLES[key] for key in ("figure3", "figure5", "figure6", "figure8b")),
         *fediod_reconstruction.TABLES,
-        Table(
+        _table(
             key="trial",
             caption="Digits (MNIST at 16 pixels), schedules of this suite's own; with privacy among twenty clients",
             rows=(*without(WITH_BUDGET, CENTRALIZED, *ABLATION, *ROWS[:-1]), FEDIOD),
@@ -238,7 +234,6 @@ PAPER = Paper(
             ),
             axes={"alpha": "partition.alpha", "epsilon": "privacy.epsilon"},
             fixed={"data.name": "mnist"},
-            unit="percent",
             released=False,
             settings=TRIAL_SETTINGS,
         ),

@@ -5,7 +5,10 @@ samples that networks learn from (`budget.samples`, clients and server together)
 were chosen. A row's length in rounds or epochs follows from the budget.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from benchmarks.papers.league_settings import (
     ALONE,
@@ -25,56 +28,45 @@ from benchmarks.papers.shared import PRIVACY
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
 METRICS = (
-    "accuracy",
-    "weakest-clients-accuracy",
-    "corrupted-accuracy",
-    "rounds-to-end",
-    "megabytes-up",
-    "megabytes-down",
-    "client-teraflops",
-    "server-teraflops",
-    "peak-megabytes",
+    *("accuracy", "weakest-clients-accuracy", "corrupted-accuracy", "rounds-to-end"),
+    *("megabytes-up", "megabytes-down", "client-teraflops", "server-teraflops", "peak-megabytes"),
 )
+TRIALS = ("1", "2", "3", "4")
+TRIED = "four trials of every row"
 
 
-def _on_equal_terms(
-    dataset: str, key: str, title: str, caption: str, rows: tuple[Row, ...], **axes: tuple[str, ...]
-) -> Table:
-    """A table that is ranked, with every kind of public images for each value of its `axes`."""
-    return Table(
-        key=key,
-        title=title,
-        caption=caption,
-        rows=rows,
-        columns=grid(**axes, public=PUBLIC),
-        axes={"dataset": "data.name", **dict.fromkeys((*axes, "public"), "")},
-        fixed={"data.name": dataset},
-        measure="scorecard",
-        metrics=METRICS,
-        unit="percent",
-        own="",
-    )
+def _of(dataset: str, columns: Sequence[Mapping[str, str]], **more: Any) -> Table:
+    """A table of one data set. What its columns say is for settings to tell apart."""
+    axes = {"dataset": "data.name", **dict.fromkeys(columns[0], "")}
+    usual = {"axes": axes, "fixed": {"data.name": dataset}, "unit": "percent", "own": ""}
+    return Table(columns=tuple(columns), **{**usual, **more})
+
+
+_on_equal_terms = partial(_of, measure="scorecard", metrics=METRICS)
 
 
 def _table(dataset: str, title: str, distributions: tuple[str, ...]) -> Table:
     """All rows, with networks that are alike."""
-    caption = f"Methods on equal terms: {title}, the same clients, networks and budget"
-    return _on_equal_terms(dataset, dataset, title, caption, ROWS, distribution=distributions)
+    return _on_equal_terms(
+        dataset,
+        grid(distribution=distributions, public=PUBLIC),
+        key=dataset,
+        title=title,
+        caption=f"Methods on equal terms: {title}, the same clients, networks and budget",
+        rows=ROWS,
+    )
 
 
 ANY_NETWORK = (ALONE, FEDIOD, *ANSWERING)
 """Rows whose clients' networks may differ."""
 MIXED_TABLE = _on_equal_terms(
     "mnist",
-    "mnist-mixed",
-    "MNIST, networks of two widths",
-    "Methods whose clients' networks may differ, on equal terms: MNIST",
-    ANY_NETWORK,
-    distribution=("dirichlet-1",),
-    networks=("mixed",),
+    grid(distribution=("dirichlet-1",), networks=("mixed",), public=PUBLIC),
+    key="mnist-mixed",
+    title="MNIST, networks of two widths",
+    caption="Methods whose clients' networks may differ, on equal terms: MNIST",
+    rows=ANY_NETWORK,
 )
-
-
 ON_VALIDATION = Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool")
 
 
@@ -103,26 +95,16 @@ that it derives from, else those of what learns from outputs.
 
 
 def _trials(dataset: str, title: str) -> Table:
-    return Table(
+    rates = (Setting(name, tried, "assumed", TRIED) for name, tried in TRIED_RATES.items())
+    return _of(
+        dataset,
+        grid(distribution=("dirichlet-1",), public=("none", "in"), trial=TRIALS),
         key=f"{dataset}-trials",
         title=f"{title}, trials",
         caption=f"Learning rates of the methods' four trials: {title}, on validation samples",
         rows=ROWS,
-        columns=grid(
-            distribution=("dirichlet-1",), public=("none", "in"), trial=("1", "2", "3", "4")
-        ),
-        axes={"dataset": "data.name", "distribution": "", "public": "", "trial": ""},
         preparatory=True,
-        fixed={"data.name": dataset},
-        unit="percent",
-        own="",
-        settings=(
-            ON_VALIDATION,
-            *(
-                Setting(name, rates, "assumed", "four trials of every row")
-                for name, rates in TRIED_RATES.items()
-            ),
-        ),
+        settings=(ON_VALIDATION, *rates),
     )
 
 
@@ -148,7 +130,6 @@ PRIVATE = (
     Setting("privacy.votes_share", 0.7, "assumed", "as in FedIOD's trial"),
 )  # fmt: skip
 
-
 PRIVATE_ANSWERING = tuple(
     replace(row, config={**row.config, "privacy.mechanism": "dp-sgd"})
     if row.key == "fedkd-online"
@@ -158,27 +139,21 @@ PRIVATE_ANSWERING = tuple(
 )
 """PATE votes on an image once, so FedKD in rounds has teachers by DP-SGD. DLAD has no private form."""
 
-
 EPSILONS = ("1", "4", "10", "inf")
 PRIVATE_ROWS = (ALONE, *AVERAGING[:3], FEDIOD, FEDDF, *PRIVATE_ANSWERING)
 """Those that have a private form, each by the mechanism that it declares."""
 
-
-PRIVATE_TABLE = Table(
+PRIVATE_TABLE = _of(
+    "mnist",
+    grid(distribution=("dirichlet-1",), public=("none", "in"), epsilon=EPSILONS),
     key="privacy",
     title="MNIST, private",
     caption="Methods under differential privacy: MNIST, delta = 1e-5",
     rows=PRIVATE_ROWS,
-    columns=grid(distribution=("dirichlet-1",), public=("none", "in"), epsilon=EPSILONS),
     axes={"dataset": "data.name", "distribution": "", "public": "", "epsilon": "privacy.epsilon"},
-    fixed={"data.name": "mnist"},
-    unit="percent",
     x_axis="epsilon",
-    own="",
     settings=PRIVATE,
 )
-
-
 NOISY_TRIALS: dict[str, dict[str, float]] = {
     "local.lr": {
         "row=fedkd": 0.03,
@@ -219,16 +194,21 @@ NOISELESS_TRIALS: dict[str, dict[str, float]] = {
 """With higher rates than in the other tables, since epochs and rounds are fewer."""
 
 
+def _also_without(noisy: dict[str, float], noiseless: dict[str, float]) -> dict[str, float]:
+    """What is tried with noise and without."""
+    return {
+        **{f"private=yes {where}".strip(): value for where, value in noisy.items()},
+        **noiseless,
+    }
+
+
 PRIVATE_TRIALS = replace(
     PRIVATE_TABLE,
     key="privacy-trials",
     title="MNIST, private, trials",
     caption="Settings of the methods' four trials, with noise and without: MNIST, on validation samples",
     columns=grid(
-        distribution=("dirichlet-1",),
-        public=("none", "in"),
-        epsilon=EPSILONS,
-        trial=("1", "2", "3", "4"),
+        distribution=("dirichlet-1",), public=("none", "in"), epsilon=EPSILONS, trial=TRIALS
     ),
     axes={**PRIVATE_TABLE.axes, "trial": ""},
     x_axis="",
@@ -236,21 +216,12 @@ PRIVATE_TRIALS = replace(
     settings=(
         ON_VALIDATION,
         *(
-            Setting(
-                name,
-                {
-                    **{f"private=yes {where}".strip(): value for where, value in tried.items()},
-                    **NOISELESS_TRIALS[name],
-                },
-                "assumed",
-                "four trials of every row",
-            )
+            Setting(name, _also_without(tried, NOISELESS_TRIALS[name]), "assumed", TRIED)
             for name, tried in NOISY_TRIALS.items()
         ),
         *(s for s in PRIVATE if s.name not in NOISY_TRIALS),
     ),
 )
-
 
 INVERTED = {"attack.images_by": "inverting"}
 LEAKING = (
@@ -262,25 +233,20 @@ LEAKING = (
         absent=("public=none",)),
 )  # fmt: skip
 
-
-LEAKAGE_TABLE = Table(
+LEAKAGE_TABLE = _of(
+    "mnist",
+    grid(distribution=("dirichlet-1",), public=PUBLIC),
     key="leakage",
     title="MNIST, leakage",
     caption="What the strongest attack at hand recovers of private images from what a client sends: MNIST",
     rows=LEAKING,
-    columns=grid(distribution=("dirichlet-1",), public=PUBLIC),
-    axes={"dataset": "data.name", "distribution": "", "public": ""},
-    fixed={"data.name": "mnist"},
     measure="leakage",
     metrics=("fid", "psnr", "ssim"),
     unit="",
-    own="",
     settings=(
-        Setting(
-            "partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64
-        ),
+        Setting("partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64),
     ),
-)
+)  # fmt: skip
 
 
 PAPER = Paper(

@@ -57,11 +57,8 @@ class Cell:
     @property
     def sources(self) -> tuple[ResolvedData, ...]:
         """Every data set that it reads."""
-        return tuple(
-            source
-            for source in (self.data, self.public, self.private, *self.others)
-            if source is not None
-        )
+        sources = (self.data, self.public, self.private, *self.others)
+        return tuple(source for source in sources if source is not None)
 
     @property
     def is_private(self) -> bool:
@@ -71,15 +68,13 @@ class Cell:
     @property
     def key(self) -> str:
         """Digest of everything that determines the cell's numbers, except the code."""
-        data = [
-            {"asked": source.asked, "used": source.used, "digest": source.digest}
-            for source in self.sources
-        ]
-        plain = {name: getattr(self, name) for name in IDENTITY}
         identity = {
-            **plain,
+            **{name: getattr(self, name) for name in IDENTITY},
             "axes": self.seed_axes,
-            "data": data,
+            "data": [
+                {"asked": source.asked, "used": source.used, "digest": source.digest}
+                for source in self.sources
+            ],
             "device": self.device.split(":")[0],
             "execution": self.execution.to_json(),
         }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, asks_for_privacy
@@ -21,112 +19,14 @@ from privacy.plan import DP_SGD
 from results.files import DataError
 from results.published import format_column
 
-
-def _private_data(
-    name: str, target: ResolvedData, resolve: Callable[..., ResolvedData]
-) -> ResolvedData | None:
-    """The clients' data set, or what stands in for it best; the server's own target data only where
-    both are of one set.
-    """
-    if not name:
-        return None
-    if name == target.asked:
-        return target
-    return resolve(name, but_not=target.used)
-
-
-def _sites(config: Mapping[str, Scalar]) -> list[str]:
-    """The data sets in `data.name` (`nih-cxr14+chexpert`), and the one that a cell is tested on,
-    each once.
-    """
-    names = [*str(config["data.name"]).split("+"), str(config.get("evaluation.test", ""))]
-    return list(dict.fromkeys(filter(None, names)))
-
-
-def _may_set(name: str, row: Row, config: Mapping[str, Scalar], named: bool) -> bool:
-    """Whether `--set` reaches a row: not what the row is defined by, nor a public set where its
-    method, which the paper names, uses none.
-    """
-    without = named and name == "public.name" and not config.get(name)
-    return name not in row.config and not without
-
-
-def _fields_set(
-    config: Mapping[str, Scalar], entry: registry.MethodEntry, lineage: Sequence[str]
-) -> dict[str, Scalar]:
-    """The configuration with every field of a method that the paper does not name: as it is set
-    for the method itself, else for the nearest that it derives from, else as its class has it.
-    """
-    values = {}
-    for about in fields(entry.load()):
-        names = [f"{name}.{about.name}" for name in lineage]
-        value = next((config[name] for name in names if name in config), about.default)
-        if about.init and isinstance(value, bool | int | float | str):
-            values[names[0]] = value
-    return {**config, **values}
-
-
-def _separable(config: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """The configuration with each network's form with GroupNorm, where there is one: BatchNorm
-    mixes what DP-SGD has to clip.
-    """
-    from models.catalogue import networks
-
-    siblings = {
-        name: f"{value}-gn" for name, value in config.items() if name.startswith("network.")
-    }
-    return {
-        **config,
-        **{name: sibling for name, sibling in siblings.items() if sibling in networks()},
-    }
-
-
-def _private(
-    config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: Iterable[str], protocol: str
-) -> dict[str, Scalar]:
-    """The configuration with what the method declares of its privacy where nobody has set it, or
-    without the settings of a privacy that is not asked for; those of the column, `shown`, stay.
-
-    Raises SpecError if it asks for a mechanism that the method has no form for, and if it says
-    neither that there is privacy nor that there is none.
-    """
-    if (asked := config.get("privacy.dp", "no")) not in ("yes", "no"):
-        raise SpecError(f"privacy.dp cannot be {asked!r}; known: no, yes")
-    if asks_for_privacy(config):
-        method = entry.load()
-        defaults = method.privacy_defaults(protocol)
-        config = {name: value or defaults.get(name, value) for name, value in config.items()}
-        protected, mechanism = method.protections(), config["privacy.mechanism"]
-        if mechanism not in protected:
-            known = (
-                f"it has one under {', '.join(sorted(protected))}"
-                if protected
-                else "it has none at all"
-            )
-            raise SpecError(
-                f"{entry.name} has no private form under {mechanism}; {known}. Leave it out, or"
-                " --set privacy.mechanism=..."
-            )
-        return _separable(config) if mechanism == DP_SGD else dict(config)
-    return {
-        name: value
-        for name, value in config.items()
-        if not name.startswith("privacy.") or name in shown
-    }
-
-
 UNREAD = "no row of this selection reads it"
 """What is said of a setting of the user's own that `unread` names."""
 
 
 def unread(cells: Iterable[Cell], overrides: Iterable[tuple[str, Scalar]]) -> list[str]:
     """The settings among `overrides` that no cell reads."""
-    configs = [dict(cell.config) for cell in cells]
-    return [
-        name
-        for name, value in overrides
-        if not any(name in config and config[name] == value for config in configs)
-    ]
+    read = {setting for cell in cells for setting in cell.config}
+    return [name for name, value in overrides if (name, value) not in read]
 
 
 def expand(
@@ -150,27 +50,16 @@ def expand(
         for row in rows:
             if not matches(row, column, wanted):
                 continue
-            entry = entries[row.method]
-            config = _config_of(
-                paper, table, row, column, selection, entry, lineages.get(row.method, ())
-            )
-            if not row.applies(config, column):
+            entry, lineage = entries[row.method], lineages.get(row.method, ())
+            place = _Place(paper, table, row, column, selection, entry, lineage)
+            config = place.config()
+            if not row.applies(config, column) or place.has_other_labels(config):
                 continue
-            if _other_set(config) and row.upper_bound and "public-labels" in entry.load().oracle:
-                continue  # the public set's labels are of other classes
             try:
-                sources = _data_of(config, selection)
-                config = _private(
-                    config,
-                    entry,
-                    {table.axes[key] for key in column},
-                    row.protocol or selection.protocol,
-                )
+                cells += place.cells(config)
             except (DataError, SpecError):
-                if skip_unusable:
-                    continue
-                raise
-            cells += _cells_of(paper, table, row, column, selection, entry, config, sources)
+                if not skip_unusable:
+                    raise
     if not cells:
         raise SpecError(
             f"nothing of {table.key} is left to run; loosen --only or --methods (a method that"
@@ -205,40 +94,141 @@ def _check_settings(table: Table, selection: Selection) -> None:
             )
 
 
-def _config_of(
-    paper: Paper,
-    table: Table,
-    row: Row,
-    column: Mapping[str, str],
-    selection: Selection,
-    entry: registry.MethodEntry,
-    lineage: Sequence[str],
-) -> dict[str, Scalar]:
-    """The configuration of a row in a column, with the user's own settings and what the measure
-    reads; of a method that the paper does not name, whose `lineage` this is, with all its fields.
+@dataclass(frozen=True)
+class _Place:
+    """A row in a column of a table, and what is asked of it."""
+
+    paper: Paper
+    table: Table
+    row: Row
+    column: Mapping[str, str]
+    selection: Selection
+    entry: registry.MethodEntry
+    lineage: tuple[str, ...]
+    """Of a method that the paper does not name; else empty."""
+
+    @property
+    def protocol(self) -> str:
+        return self.row.protocol or self.selection.protocol
+
+    def config(self) -> dict[str, Scalar]:
+        """The configuration, with the user's own settings and what the measure reads; of a method
+        that the paper does not name with all its fields.
+        """
+        overrides, profile = self.selection.overrides, self.selection.profile
+        config = self.paper.config(
+            *(self.table, self.row, self.column, profile, self.protocol),
+            dict(overrides),
+            self.lineage,
+        )
+        config |= {name: value for name, value in overrides if self._may_set(name, config)}
+        measure = registry.find_measure(self.table.measure)
+        config = filled(config, {self.entry.name, *self.lineage, *measure.methods(config)})
+        if self.lineage:
+            config |= self._fields_set(config)
+        if measure.extractor:
+            config["evaluation.extractor"] = weight_files.default_extractor(profile == "smoke")
+        return config
+
+    def _may_set(self, name: str, config: Mapping[str, Scalar]) -> bool:
+        """Whether `--set` reaches the row: not what the row is defined by, nor a public set where
+        its method, which the paper names, uses none.
+        """
+        without = not self.lineage and name == "public.name" and not config.get(name)
+        return name not in self.row.config and not without
+
+    def _fields_set(self, config: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """Every field of a method that the paper does not name: as it is set for the method
+        itself, else for the nearest that it derives from, else as its class has it.
+        """
+        values = {}
+        for about in fields(self.entry.load()):
+            names = [f"{name}.{about.name}" for name in self.lineage]
+            value = next((config[name] for name in names if name in config), about.default)
+            if about.init and isinstance(value, bool | int | float | str):
+                values[names[0]] = value
+        return values
+
+    def has_other_labels(self, config: Mapping[str, Scalar]) -> bool:
+        """Whether the row learns from the labels of public images that are of other classes."""
+        if not _other_set(config) or not self.row.upper_bound:
+            return False
+        return "public-labels" in self.entry.load().oracle
+
+    def cells(self, config: Mapping[str, Scalar]) -> list[Cell]:
+        """One for each seed, without the settings of other methods and measures. Raises DataError
+        and SpecError as `expand`.
+        """
+        selection, table, row = self.selection, self.table, self.row
+        data, public, private, others = _data_of(config, selection)
+        config = self._private(config)
+        measure = registry.find_measure(table.measure)
+        without = {*registry.methods(selection.plugins)} - {row.method, *measure.methods(config)}
+        without |= registry.measure_settings() - measure.settings
+        relevant = [(n, value) for n, value in config.items() if n.split(".")[0] not in without]
+        plugins = tuple(str(Path(plugin).resolve()) for plugin in selection.plugins)
+        # Federations refuse any other way for private runs.
+        is_private = bool(config.get("privacy.mechanism"))
+        return [
+            Cell(
+                table=f"{self.paper.key}/{table.key}",
+                row=row.key,
+                column=format_column(dict(self.column)),
+                method=row.method,
+                role=row.role,
+                measure=table.measure,
+                metrics=table.metrics,
+                unit=table.unit,
+                seed=seed,
+                seed_axes=table.seed_axes or self.paper.seed_axes,
+                profile=selection.profile,
+                protocol=self.protocol,
+                config=tuple(sorted(relevant)),
+                data=data,
+                public=public,
+                private=private,
+                others=others,
+                plugins=plugins if self.entry.folder == "plugin" else (),
+                device=selection.device,
+                threads=selection.threads,
+                execution=DEFAULT if is_private else selection.execution,
+            )
+            for seed in selection.seeds
+        ]
+
+    def _private(self, config: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """The configuration with what the method declares of its privacy where nobody has set it,
+        or without the settings of a privacy that is not asked for; those of the column stay.
+
+        Raises SpecError if it asks for a mechanism that the method has no form for, and if it says
+        neither that there is privacy nor that there is none.
+        """
+        if (asked := config.get("privacy.dp", "no")) not in ("yes", "no"):
+            raise SpecError(f"privacy.dp cannot be {asked!r}; known: no, yes")
+        if not asks_for_privacy(config):
+            shown = {self.table.axes[key] for key in self.column}
+            return {n: v for n, v in config.items() if not n.startswith("privacy.") or n in shown}
+        method = self.entry.load()
+        defaults = method.privacy_defaults(self.protocol)
+        config = {name: value or defaults.get(name, value) for name, value in config.items()}
+        protected, mechanism = method.protections(), config["privacy.mechanism"]
+        if mechanism not in protected:
+            forms = f"one under {', '.join(sorted(protected))}" if protected else "none at all"
+            raise SpecError(
+                f"{self.entry.name} has no private form under {mechanism}; it has {forms}. Leave it"
+                " out, or --set privacy.mechanism=..."
+            )
+        return _separable(config) if mechanism == DP_SGD else dict(config)
+
+
+def _separable(config: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The configuration with each network's form with GroupNorm, where there is one: BatchNorm
+    mixes what DP-SGD has to clip.
     """
-    config = paper.config(
-        table,
-        row,
-        column,
-        selection.profile,
-        row.protocol or selection.protocol,
-        dict(selection.overrides),
-        lineage,
-    )
-    config |= {
-        name: value
-        for name, value in selection.overrides
-        if _may_set(name, row, config, named=not lineage)
-    }
-    measure = registry.find_measure(table.measure)
-    config = filled(config, {entry.name, *lineage, *measure.methods(config)})
-    if lineage:
-        config = _fields_set(config, entry, lineage)
-    if measure.extractor:
-        embedded = selection.profile == "smoke"
-        config["evaluation.extractor"] = weight_files.default_extractor(embedded)
-    return config
+    from models.catalogue import networks
+
+    of_networks = {name: f"{v}-gn" for name, v in config.items() if name.startswith("network.")}
+    return {**config, **{name: v for name, v in of_networks.items() if v in networks()}}
 
 
 def _other_set(config: Mapping[str, Scalar]) -> str:
@@ -246,64 +236,28 @@ def _other_set(config: Mapping[str, Scalar]) -> str:
     return str(config.get("public.name", "")).replace(HELD_OUT, "")
 
 
-def _data_of(config: Mapping[str, Scalar], selection: Selection) -> dict[str, Any]:
-    """The data sets of a configuration, by the fields of `Cell`. Raises DataError as `expand`."""
-    resolve = functools.partial(
-        catalogue.resolve,
-        embedded=selection.profile == "smoke",
-        require_real=selection.require_real,
-        side=int(config.get("data.image_size", 0)),
-    )
-    data, *others = (resolve(name) for name in _sites(config))
-    other = _other_set(config)
-    return {
-        "data": data,
-        "public": resolve(other) if other else None,
-        "private": _private_data(str(config.get("private.name", "")), data, resolve),
-        "others": tuple(others),
-    }
-
-
-def _cells_of(
-    paper: Paper,
-    table: Table,
-    row: Row,
-    column: Mapping[str, str],
-    selection: Selection,
-    entry: registry.MethodEntry,
-    config: Mapping[str, Scalar],
-    sources: Mapping[str, Any],
-) -> list[Cell]:
-    """The cells of a row in a column, one for each seed, without the settings of other methods and
-    measures.
+def _data_of(
+    config: Mapping[str, Scalar], selection: Selection
+) -> tuple[ResolvedData, ResolvedData | None, ResolvedData | None, tuple[ResolvedData, ...]]:
+    """The data sets of a configuration: the first in `data.name`, that of public images, that of
+    the clients' samples where the target is of another, and further sites, of which the last may
+    be there for its test set alone. Raises DataError as `expand`.
     """
-    measure = registry.find_measure(table.measure)
-    without = {*registry.methods(selection.plugins)} - {row.method, *measure.methods(config)}
-    without |= registry.measure_settings() - measure.settings
-    relevant = {name: value for name, value in config.items() if name.split(".")[0] not in without}
-    plugins = tuple(str(Path(plugin).resolve()) for plugin in selection.plugins)
-    # Federations refuse any other way for private runs.
-    is_private = bool(config.get("privacy.mechanism"))
-    return [
-        Cell(
-            table=f"{paper.key}/{table.key}",
-            row=row.key,
-            column=format_column(dict(column)),
-            method=row.method,
-            role=row.role,
-            measure=table.measure,
-            metrics=table.metrics,
-            unit=table.unit,
-            seed=seed,
-            seed_axes=table.seed_axes or paper.seed_axes,
-            profile=selection.profile,
-            protocol=row.protocol or selection.protocol,
-            config=tuple(sorted(relevant.items())),
-            plugins=plugins if entry.folder == "plugin" else (),
-            device=selection.device,
-            threads=selection.threads,
-            execution=DEFAULT if is_private else selection.execution,
-            **sources,
+
+    def resolve(name: str, but_not: str = "") -> ResolvedData:
+        return catalogue.resolve(
+            name,
+            embedded=selection.profile == "smoke",
+            require_real=selection.require_real,
+            but_not=but_not,
+            side=int(config.get("data.image_size", 0)),
         )
-        for seed in selection.seeds
-    ]
+
+    names = [*str(config["data.name"]).split("+"), str(config.get("evaluation.test", ""))]
+    data, *others = map(resolve, dict.fromkeys(filter(None, names)))
+    public = resolve(other) if (other := _other_set(config)) else None
+    private = None
+    if name := str(config.get("private.name", "")):
+        # The server's own target data only where both are of one set.
+        private = data if name == data.asked else resolve(name, but_not=data.used)
+    return data, public, private, tuple(others)

@@ -19,7 +19,6 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from datasets.catalogue import ResolvedData
-    from federation.client import Client
     from federation.data import Checkpoint
     from federation.federation import Federation
     from federation.method import Method
@@ -59,8 +58,8 @@ class FittedCell:
         """The models whose numbers are averaged: all, or those of clients of the row's role; none
         of a client without samples. Raises ValueError if nothing is left of what was fitted.
         """
-        clients = {f"client-{client.index}": client for client in self.federation.clients}
-        models = [model for model in self._of_role if is_trained(clients.get(model.owner))]
+        empty = {f"client-{c.index}" for c in self.federation.clients if not c.size}
+        models = [model for model in self._of_role if model.owner not in empty]
         if self.fitted and not models:
             raise ValueError("no client of this row holds a sample; its networks never trained")
         return models
@@ -88,11 +87,6 @@ class FittedCell:
     def scale(self, metric: str) -> int:
         """What a value of `metric` is multiplied with: `percent` for a share, else 1."""
         return self.percent if facts(metric).share else 1
-
-
-def is_trained(owner: Client | None) -> bool:
-    """Whether the network of a client, or of the server (None), has seen samples of its owner."""
-    return owner is None or owner.size > 0
 
 
 def mean_of_numbers(values: Any) -> Any:

@@ -40,22 +40,10 @@ PLUGIN = "fedtables_plugin_"
 TASK = "classification"
 """The task, `data.task`, of a configuration that names none."""
 RESERVED = frozenset(
-    {
-        "augmentation",
-        "budget",
-        "data",
-        "evaluation",
-        "findings",
-        "local",
-        "network",
-        "partition",
-        "pixels",
-        "privacy",
-        "private",
-        "public",
-        "server",
-        "slices",
-    }
+    (
+        *("augmentation", "budget", "data", "evaluation", "findings", "local", "network"),
+        *("partition", "pixels", "privacy", "private", "public", "server", "slices"),
+    )
 )
 """First words of settings, which no method may be called; nor what measures add to them."""
 
@@ -63,13 +51,15 @@ RESERVED = frozenset(
 @functools.cache
 def papers() -> dict[str, Paper]:
     """The files in `benchmarks/papers/` that define `PAPER`, by key: papers, and sets of tables of
-    this suite's own. Raises SpecError for a table of a measure that does not exist.
+    this suite's own. Raises SpecError for a table of a measure that does not exist, and if two
+    tables have one name.
     """
     by_key = {}
     for key in _defining("papers", "PAPER"):
         by_key[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
         for table in by_key[key].tables:
             measure_module(table.measure)
+        _claimed("tables are called", ((f"{key}/{t.key}", t.title) for t in by_key[key].tables))
     return by_key
 
 
@@ -82,23 +72,30 @@ def _defining(folder: str, name: str) -> list[str]:
     return [path.stem for path in files if defines.search(path.read_text(encoding="utf-8"))]
 
 
+def _claimed(claim: str, names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """By name, who claims it. Raises SpecError if two do."""
+    claimed: dict[str, str] = {}
+    for name, by in names:
+        if name in claimed:
+            first, second = (other.rpartition(".")[2] for other in (claimed[name], by))
+            raise SpecError(f"two {claim} {name!r}: {first} and {second}")
+        claimed[name] = by
+    return claimed
+
+
 @functools.cache
 def scenarios() -> dict[str, str]:
     """The module of the scenario that claims each task, a value of `data.task`: of the files in
     `benchmarks/scenarios/` that state `TASKS`, which is read without running them. Raises SpecError
     if two claim one task.
     """
-    by_task: dict[str, str] = {}
+    tasks = []
     for stem in _defining("scenarios", "TASKS"):
         text = (ROOT / "benchmarks" / "scenarios" / f"{stem}.py").read_text(encoding="utf-8")
         stated = re.search(r"^TASKS = (\(.*?\))", text, re.MULTILINE | re.DOTALL)
         assert stated is not None
-        for task in ast.literal_eval(stated[1]):
-            if task in by_task:
-                other = by_task[task].rpartition(".")[2]
-                raise SpecError(f"two scenarios claim the task {task!r}: {other} and {stem}")
-            by_task[task] = f"benchmarks.scenarios.{stem}"
-    return by_task
+        tasks += [(task, f"benchmarks.scenarios.{stem}") for task in ast.literal_eval(stated[1])]
+    return _claimed("scenarios claim the task", tasks)
 
 
 def scenario_module(task: str) -> str:
@@ -122,10 +119,11 @@ def find_scenario(task: str) -> Any:
 @functools.cache
 def measures() -> dict[str, str]:
     """The module of every measure, by name: what `MEASURES` of the files in `benchmarks/measures/`
-    have.
+    have. Raises SpecError if two measures have one name.
     """
     modules = [f"benchmarks.measures.{stem}" for stem in _defining("measures", "MEASURES")]
-    return {name: module for module in modules for name in importlib.import_module(module).MEASURES}
+    names = ((n, module) for module in modules for n in importlib.import_module(module).MEASURES)
+    return _claimed("measures are called", names)
 
 
 def measure_module(name: str) -> str:
@@ -229,10 +227,9 @@ class MethodEntry:
             and issubclass(value, Method)
             and f"{value.__module__}.".startswith(f"{module.__name__}.")
         ]
-        if len(method_classes) != 1:
+        if (count := len(method_classes)) != 1:
             raise SpecError(
-                f"{self.path} must define exactly one subclass of Method, it defines"
-                f" {len(method_classes)}"
+                f"{self.path} must define exactly one subclass of Method, it defines {count}"
             )
         _check_declared(method_classes[0], self.path)
         return method_classes[0]

@@ -80,9 +80,8 @@ def _known_values(paper: Paper) -> dict[str, list[Any]]:
     for setting in paper.every_setting:
         for value in setting.values:
             several = value.values() if isinstance(value, Mapping) else [value]
-            known.setdefault(setting.name, []).extend(
-                v for v in several if v not in (None, AS_CLASS)
-            )
+            values = known.setdefault(setting.name, [])
+            values += [v for v in several if v not in (None, AS_CLASS)]
     for table in paper.tables:
         for row in (*table.rows, *table.offered):
             for name, value in row.config.items():

@@ -123,6 +123,10 @@ SHARED = (
         ("fedsa/figure4a", "dataset=cifar10"),
         ("fedsa/figure4b", "dataset=cifar10", "k=3"),
     ),
+    *(
+        (("fediod/table1", "dataset=cifar10", "alpha=0.1", row), ("fediod/figure8", row))
+        for row in ("row=fedavg", "row=fediod")
+    ),
 )
 HEADINGS = {"data.train", "evaluation.test", "slices.test", "network.setting"}
 """What columns call their cells: no fit knows it, but for the sites that train."""

@@ -1,5 +1,5 @@
-"""FedIOD's Figure 8 from the command line: curves from the ledger, fits shared with Table 1, the
-claim with its accuracy.
+"""FedIOD's Figure 8 from the command line: curves from the ledger, the claim with its
+accuracy.
 """
 
 from __future__ import annotations
@@ -9,11 +9,6 @@ import re
 import shlex
 
 import pytest
-
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import PROFILES
 
 ROWS = ("fedavg", "fediod", "fedkd", "fedmd")
 
@@ -99,30 +94,6 @@ def test_bytes_are_not_judged_at_chance_and_the_panel_that_is_missing_is_named(f
             "is the highest Accuracy (%) that every row reaches; bandwidth until then: FedAvg"
             in shown
         )
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("protocol", ["paper", "released"])
-def test_its_fits_are_those_of_table_1(profile, protocol):
-    common = {"profile": profile, "protocol": protocol, "seeds": (0, 1)}
-    table, figure = (
-        {
-            (c.row, c.seed): (c.method, c.config, c.data, c.public, c.seed_axes, c.protocol)
-            for c in expand(*registry.find_table(name), chosen)
-        }
-        for name, chosen in (
-            ("fediod/table1", Selection(**common, only={"dataset": "cifar10", "alpha": "0.1"})),
-            (
-                "fediod/figure8",
-                Selection(**common, add=("feddf", "fedmd", "fedkd", "fedkd-online")),
-            ),
-        )
-    )
-    assert {key: found for key, found in figure.items() if key[0] != "fedkd-online"} == {
-        key: found
-        for key, found in table.items()
-        if key[0] in ("fedavg", "fediod", "feddf", "fedmd", "fedkd")
-    }
 
 
 def test_plan_has_the_runs_of_one_panel_and_the_time_on_a_link(command):

@@ -16,23 +16,12 @@ SAME_AS_TABLE_7 = ("fl-mrcm", "fedad")
 """Rows of FedIOD's Table 9 that are FedAD's Table 7's in print."""
 
 
-def cells(name, profile="paper", **changes):
-    return expand(*registry.find_table(name), Selection(profile=profile, **changes))
-
-
-def configs(name, profile="paper", add=(), **where):
-    """The configurations of cells by row and keys of their columns; sites have commas in them."""
-    found = cells(name, profile, add=add)
-    keys = ({"row": cell.row, **parse_column(cell.column)} for cell in found)
-    return [
-        dict(cell.config)
-        for cell, of in zip(found, keys, strict=True)
-        if where.items() <= of.items()
-    ]
-
-
 def config_of(name, profile="paper", add=(), **where):
-    return configs(name, profile, add, **where)[0]
+    """The configuration of the first cell with this row and these keys; sites have commas."""
+    for cell in expand(*registry.find_table(name), Selection(profile=profile, add=add)):
+        if where.items() <= {"row": cell.row, **parse_column(cell.column)}.items():
+            return dict(cell.config)
+    raise AssertionError(where)
 
 
 def printed(name):

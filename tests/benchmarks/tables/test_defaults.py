@@ -7,8 +7,6 @@ import pytest
 from benchmarks.reporting.method_cards import summary
 from benchmarks.tables import registry
 from benchmarks.tables.defaults import filled, settled, told_of
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import AS_CLASS, as_class
 
 LEFT = {
@@ -32,12 +30,6 @@ def test_defaults_are_filled_in_for_the_methods_that_are_asked_for():
     config = {s.name: s.paper for s in (*as_class("fedad", "rho"), *as_class("feddf", "clip_norm"))}
     assert filled(config, {"fedad"}) == {"fedad.rho": 10.0, "feddf.clip_norm": AS_CLASS}
     assert filled({**config, "a": 1}) == {"fedad.rho": 10.0, "feddf.clip_norm": 5.0, "a": 1}
-
-
-def test_no_cell_is_left_with_a_field_that_has_no_value():
-    for name in ("fedad/table5", "fediod/table1", "fedsa/table3"):
-        for cell in expand(*registry.find_table(name), Selection()):
-            assert AS_CLASS not in dict(cell.config).values()
 
 
 def test_a_method_is_told_as_its_class_has_it():

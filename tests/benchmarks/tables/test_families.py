@@ -17,7 +17,7 @@ from benchmarks.tables.defaults import filled
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.request import read_settings
 from benchmarks.tables.selection import Selection, typed_settings
-from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, SpecError, Table
+from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, Table
 from results.record import OK
 from tests.docs.adding import DERIVED
 
@@ -248,8 +248,3 @@ def test_the_documented_derived_method_has_fedavgs_budget(damped, tmp_path):
     assert 0 < own.local_samples < 3 * 600
     assert own.server_samples == 0
     assert own.measurements != fedavg.measurements
-
-
-def test_an_unknown_method_has_no_lineage():
-    with pytest.raises(SpecError, match=r"did you mean .*fedavg"):
-        registry.lineage("fedavgg")

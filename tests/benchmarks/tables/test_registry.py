@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -225,6 +226,23 @@ def test_a_plug_in_that_cannot_be_a_method_is_refused_and_leaves_no_flag(tmp_pat
 def test_the_task_decides_on_the_scenario(task, name):
     assert registry.scenario_module(task) == f"benchmarks.scenarios.{name}"
     assert task in registry.find_scenario(task).TASKS
+
+
+def test_two_measures_of_one_name_are_refused(monkeypatch):
+    from benchmarks.measures import final, sites
+
+    monkeypatch.setitem(sites.MEASURES, "final", final.MEASURES["final"])
+    with pytest.raises(SpecError, match="two measures are called 'final': final and sites"):
+        registry.measures.__wrapped__()
+
+
+def test_two_tables_of_one_name_are_refused(monkeypatch):
+    from benchmarks.papers import dlad
+
+    twice = replace(dlad.PAPER, tables=(*dlad.PAPER.tables, dlad.PAPER.tables[0]))
+    monkeypatch.setattr(dlad, "PAPER", twice)
+    with pytest.raises(SpecError, match="two tables are called 'dlad/table1'"):
+        registry.papers.__wrapped__()
 
 
 def test_a_task_that_no_scenario_claims_is_refused_with_near_names():

@@ -34,40 +34,21 @@ def test_every_column_is_repeated_for_every_budget_and_without_one():
     assert len(derived.columns) == 3 * len(table.columns)
     assert (derived.key, derived.x_axis) == ("table1.sweep", "epsilon")
     assert [row.key for row in left_out] == ["fedgen"]
-    cells = {
-        (cell.row, dict(cell.config)["privacy.epsilon"]): dict(cell.config)
-        for cell in expand(paper, derived, Selection())
-    }
-    assert cells["fedavg", 3]["privacy.mechanism"] == "dp-sgd"
-    assert cells["fedavg", 3]["network.resnet8"] == "resnet8-narrow-gn"
-    assert cells["fedkd", 1]["privacy.mechanism"] == "pate"
-    assert "privacy.mechanism" not in cells["fedavg", float("inf")]
-    assert cells["fedavg", float("inf")]["network.resnet8"] == "resnet8-narrow"
+    configs = [dict(cell.config) for cell in expand(paper, derived, Selection())]
+    assert {config["privacy.epsilon"] for config in configs} == {1, 3, float("inf")}
 
 
 def test_a_table_of_methods_without_a_private_form_is_refused():
     paper, table = registry.find_table("dlad/table2")
     with pytest.raises(SpecError, match="no method of table2 has a private form"):
-        swept(
-            paper,
-            table,
-            Selection(drop=("standalone", "average-distillation", "labeled-distillation")),
-            ("1",),
-        )
+        swept(paper, table, Selection(drop=tuple(row.key for row in table.rows[:-1])), ("1",))
 
 
 def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
     done = shared_command(
-        *shlex.split("benchmarks sweep fediod/table1 --epsilon 50 --results"),
+        *shlex.split("benchmarks sweep fediod/table1 --epsilon 50 --only row=standalone,fedkd"),
+        *shlex.split("--only dataset=cifar10 --only alpha=1 --methods +centralized --results"),
         str(tmp_path),
-        "--only",
-        "row=standalone,fedkd",
-        "--only",
-        "dataset=cifar10",
-        "--only",
-        "alpha=1",
-        "--methods",
-        "+centralized",
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert "left out FedGEN" not in done.stdout  # it has no private form, but was not asked for
@@ -84,17 +65,12 @@ def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
             if target == "inf"
             else 0.97 * float(target) < float(epsilon) <= float(target)
         )
-    records = [
-        json.loads(text)
-        for text in (
-            (tmp_path / "smoke" / "fediod" / "table1.sweep.records.jsonl").read_text().splitlines()
-        )
-    ]
-    private = next(
+    text = (tmp_path / "smoke" / "fediod" / "table1.sweep.records.jsonl").read_text()
+    [private] = [
         record
-        for record in records
+        for record in map(json.loads, text.splitlines())
         if record["row"] == "standalone" and record["epsilon"] is not None
-    )
+    ]
     assert private["privacy"]["mechanism"] == "dp-sgd"
     assert {"adjacency", "sampling", "composition", "accountant", "releases", "budget"} <= set(
         private["privacy"]

@@ -70,6 +70,9 @@ def test_every_paper_can_be_tuned_on_samples_that_are_held_out(paper):
         ("local.epochs=2.5", "it is a whole number"),
         ("local.lr=fast", "it is a number"),
         ("augmentation.horizontal_flip=yes", "it is true or false"),
+        ("dlad.temprature=1", "fediod has no such setting; did you mean dlad.temperature"),
+        ("fediod.temprature=1", "did you mean fediod.temperature"),
+        *((f"{name}=1", "has no such setting") for name in ("dlad.fit", "dlad", "x.y")),
     ],
 )
 def test_an_override_that_cannot_be_meant_is_refused(table1, pair, message):
@@ -114,12 +117,7 @@ def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_p
         "my-own.careful": False,
         "my-own.how": "7",
     }
-    assert [type(found[f"my-own.{name}"]) for name in ("depth", "rate", "careful", "how")] == [
-        int,
-        float,
-        bool,
-        str,
-    ]
+    assert [type(value) for _, value in sorted(found.items())] == [bool, int, str, float]
     for pair, kind in (
         ("depth=2.5", "a whole number"),
         ("careful=1", "true or false"),
@@ -131,38 +129,16 @@ def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_p
         typed_settings(read_settings(["my-own.depth=5"]), table1[0])  # without the plug-in
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("dlad.temprature", "fediod has no such setting; did you mean dlad.temperature"),
-        ("fediod.temprature", "did you mean fediod.temperature"),
-        ("dlad.fit", "has no such setting"),
-        ("dlad.title", "has no such setting"),
-        ("dlad", "has no such setting"),
-        ("nobody.temperature", "has no such setting"),
-    ],
-)
-def test_what_is_neither_a_setting_nor_a_field_is_refused(table1, name, message):
-    with pytest.raises(SpecError, match=message):
-        typed_settings(read_settings([f"{name}=1"]), table1[0])
-
-
 @pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)
 def test_a_setting_of_a_method_has_the_kind_of_its_field(paper):
     """So that a value of --set is of one kind, whether the card or the method says which."""
     for setting in paper.every_setting:
         method, _, name = setting.name.partition(".")
         if method in registry.methods() and setting.paper != AS_CLASS:
-            kinds = {
-                type(v)
-                for v in (
-                    setting.paper.values() if isinstance(setting.paper, dict) else [setting.paper]
-                )
-            }
-            fields = {
-                field.name: field.default
-                for field in dataclasses.fields(registry.find_method(method).load())
-            }
+            several = setting.paper.values() if isinstance(setting.paper, dict) else [setting.paper]
+            kinds = {type(value) for value in several}
+            of_method = dataclasses.fields(registry.find_method(method).load())
+            fields = {field.name: field.default for field in of_method}
             assert kinds == {type(fields[name])}, setting.name
 
 
