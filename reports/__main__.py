@@ -9,9 +9,8 @@ import typer
 
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
-from results.command_line import NUMBER, Commands, check_columns, number, path, run
+from results.command_line import NUMBER, Commands, check_columns, number, path, run, suite_version
 from results.files import COMMITTED, RUNS, ResultsError, check_apart, check_output, write_atomic
-from results.version import suite_version
 
 app = typer.Typer(
     help="Reports on results.",

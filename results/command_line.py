@@ -10,6 +10,7 @@ import io
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -19,6 +20,7 @@ from typer.core import TyperGroup
 
 from results.files import RefusedError, check_name
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
+from results.sourcecode import ROOT
 
 T = TypeVar("T")
 REFUSED = 2
@@ -31,6 +33,12 @@ NARROWEST = 20
 """Characters in a line of the narrowest terminal that can show anything."""
 UsageError: Any = typer.BadParameter.__base__
 """Of the library that reads the options, whichever typer brings along."""
+
+
+def suite_version() -> str:
+    """`fedtables 1.2.3`, as the checkout's `pyproject.toml` has it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return f"{project['name']} {project['version']}"
 
 
 def whole(least: int = 0, most: int = MOST_WHOLE) -> Callable[[Any], int]:

@@ -178,14 +178,11 @@ def over_seeds(lines: pd.DataFrame) -> pd.DataFrame:
     # defined.
     measured = lines[~lines["cell"].isin(failed.index) & (lines["metric"] != "")]
     of_metric = measured.groupby(["cell", "detail", "metric"], sort=False)
-    summary = of_metric[["unit", "published", "published_std", "published_text"]].first()
-    groups = [_summary(group["value"].tolist(), group["text"].tolist()) for _, group in of_metric]
-    numbers = pd.DataFrame(groups, columns=["value", "std", "n", "text"])
     runs = by_cell["seed"].nunique().to_dict()
-    counted = [_counted(group, runs[group["cell"].iloc[0]]) for _, group in of_metric]
-    counts = pd.DataFrame(counted, columns=["defined", "of"])
-    summary = summary.reset_index().join(numbers).join(counts)
-    summary["settled"] = [_settled(group["settled"].tolist()) for _, group in of_metric]
+    together = [_together(seeds, runs[key[0]]) for key, seeds in of_metric]
+    names = ["value", "std", "n", "text", "defined", "of", "settled"]
+    summary = of_metric[["unit", "published", "published_std", "published_text"]].first()
+    summary = summary.reset_index().join(pd.DataFrame(together, columns=names))
     summary["difference"] = _difference(summary)
     nothing = pd.DataFrame({"cell": failed.index, "detail": "", "metric": "", "n": 0})
     summary = pd.concat([summary, nothing]).sort_values("cell", kind="stable")
@@ -217,19 +214,17 @@ def _summary(
     return mean, statistics.stdev(values) if len(values) > 1 else missing, len(values), None
 
 
-def _counted(seeds: pd.DataFrame, runs: int) -> tuple[float, float]:
-    """`defined` and `of` of a measurement's seeds, of a cell that `runs` have; of what was not
-    counted, seeds with it and all, where some lack it.
+def _together(seeds: pd.DataFrame, runs: int) -> tuple[Any, ...]:
+    """`_summary` of a measurement's seeds, of a cell that `runs` have; `defined` and `of`, of what
+    was not counted seeds with it and all, where some lack it; and whether it had settled for all.
     """
     lacking = runs - len(seeds)
-    if seeds["of"].isna().any():
-        return (len(seeds), runs) if lacking else (math.nan, math.nan)
-    return float(seeds["defined"].sum()), float(seeds["of"].sum() + lacking * seeds["of"].iloc[0])
-
-
-def _settled(seeds: Sequence[str]) -> str:
-    """Whether a measurement had settled for every seed."""
-    return next((word for word in ("no", "", "yes") if word in seeds), "")
+    defined, of = (len(seeds), runs) if lacking else (math.nan, math.nan)
+    if not seeds["of"].isna().any():
+        defined, of = seeds["defined"].sum(), seeds["of"].sum() + lacking * seeds["of"].iloc[0]
+    settled = next((word for word in ("no", "", "yes") if word in set(seeds["settled"])), "")
+    numbers = _summary(seeds["value"].tolist(), seeds["text"].tolist())
+    return *numbers, float(defined), float(of), settled
 
 
 def _difference(lines: pd.DataFrame) -> list[float]:

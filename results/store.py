@@ -205,23 +205,32 @@ def _line(found: Mapping[Hashable, Any]) -> dict[str, Any]:
         str(name): None if value != value else value for name, value in found.items()
     }
     failed = line["status"] != OK
-    value = None if failed else math.nan if line["value"] is None else line["value"]
-    printed, difference = line["published"], line["difference"]
-    if line["published_text"] is not None:
-        printed = line["published_text"]
-    if line["text"] is not None:
-        value = line["text"]
-        difference = None if printed is None else "same" if value == printed else "differs"
+    value: float | str | None = line["text"]
+    if value is None and not failed:
+        value = math.nan if line["value"] is None else line["value"]
+    printed = line["published"] if line["published_text"] is None else line["published_text"]
     counts = {name: None if line[name] is None else int(line[name]) for name in ("defined", "of")}
     return {
         **line,
         "column": f"{line['column']} {line['detail']}".strip(),
         "value": value,
         "published": printed,
-        "difference": difference,
+        "difference": difference_of(value, printed),
         "status": f"failed: {line['reason']}" if failed else OK,
         **counts,
     }
+
+
+def difference_of(value: float | str | None, printed: float | str | None) -> float | str | None:
+    """Measured minus published, of which two short decimals leave one; of texts whether they are
+    the same; None where there is none.
+    """
+    if isinstance(value, str):
+        return None if printed is None else "same" if value == printed else "differs"
+    if value is None or not isinstance(printed, float):
+        return None
+    difference = round(value - printed, 12)
+    return difference if math.isfinite(difference) else None
 
 
 def records_of(lines: pd.DataFrame) -> list[Line]:

@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.papers import FIRST
-from results.command_line import Commands, check_columns
-from results.version import suite_version
+from results.command_line import Commands, check_columns, suite_version
 
 VARIABLE = "_FEDTABLES_COMPLETE"
 """The environment variable by which a shell asks for completions: nothing is run then."""

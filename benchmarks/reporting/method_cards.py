@@ -18,8 +18,7 @@ from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
 from metrics.names import AT_COST, facts
 from reports.measures.exchange import SCORED
-from reports.tables.html import render
-from reports.tables.markup import code, escaped, markdown_table
+from reports.tables.markup import code, escaped, markdown_table, render
 from reports.tables.ranking import complete
 from reports.tables.standings import ACCURACY, Condition, Standing, Standings, fronts, ranking
 from reports.tables.units import PERCENT, scale_of

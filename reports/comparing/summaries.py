@@ -20,7 +20,7 @@ from reports.comparing.rule import (
     Difference,
     Rule,
 )
-from reports.tables.html import render
+from reports.tables.markup import render
 from results.names import printable
 from results.store import write_csv
 

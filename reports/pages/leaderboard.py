@@ -32,7 +32,7 @@ from reports.drawing.palette import Look, looks
 from reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
 from reports.measures.exchange import SCORED
 from reports.pages.page import data_uri
-from reports.tables.html import render
+from reports.tables.markup import render
 from reports.tables.ranking import critical_difference
 from reports.tables.standings import (
     ACCURACY,

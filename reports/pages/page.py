@@ -21,7 +21,7 @@ from reports.pages.measured import KINDS, coverage, printed_numbers, standing, v
 from reports.pages.result_files import Result
 from reports.pages.sheet import commit_of
 from reports.tables.budget import HEADINGS, budget_rows, range_text
-from reports.tables.html import render
+from reports.tables.markup import render
 from reports.tables.notes import legend, unequal_notes
 from reports.tables.table import (
     Block,

@@ -10,7 +10,7 @@ from pathlib import Path
 from reports.measures.kind import draw_table
 from reports.pages.measured import covered
 from reports.pages.result_files import Result, find_results
-from reports.tables.html import render
+from reports.tables.markup import render
 from results.files import check_output, write_atomic
 
 SKIPPED = "smoke"

@@ -118,14 +118,16 @@ def at_which(records: Sequence[Record], metric: str, unit: str) -> str:
     is none.
     """
     scale, name = scale_of(metric, unit), facts(metric).title.lower()
-    by_column: dict[str, list[float]] = {}
-    for record in only_common(records):
-        for m in record.measurements:
-            if m.metric == metric and isinstance(m.value, float):
-                by_column.setdefault(record.column, []).append(m.value)
+    values = pd.DataFrame(
+        [
+            (record.column, m.value)
+            for record in only_common(records)
+            for m in record.measurements
+            if m.metric == metric
+        ],
+        columns=["column", "value"],
+    )
     sign = " %" if facts(metric).share and unit == PERCENT else ""
-    texts = [
-        f"{name} {scale.text(sum(values) / len(values))}{sign} in {column}"
-        for column, values in by_column.items()
-    ]
+    means = values.groupby("column", sort=False)["value"].mean()
+    texts = [f"{name} {scale.text(float(mean))}{sign} in {at}" for at, mean in means.items()]
     return f" (at {', '.join(texts)})" if texts else ""

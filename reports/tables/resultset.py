@@ -15,7 +15,16 @@ from reports.tables.units import unit_of
 from results.files import ResultsError
 from results.frame import read_records
 from results.record import FAILED, OK, TEXTS, Record
-from results.store import CSV_COLUMNS, PLACE, Line, format_value, read_csv, records_of, summarise
+from results.store import (
+    CSV_COLUMNS,
+    PLACE,
+    Line,
+    difference_of,
+    format_value,
+    read_csv,
+    records_of,
+    summarise,
+)
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""
@@ -151,11 +160,9 @@ def _wrong(line: Line) -> str:
         return f"std {line['std']!r} is none"
     if any(line[name] is not None and not line[name] > 0 for name in ("epsilon", "delta")):
         return "a privacy budget that is not above 0"
-    if _difference_is_wrong(line, is_text):
-        told = {name: format_value(line[name]) for name in ("value", *PRINTED)}
-        return f"difference {told['difference']!r} is not that of {told['value']} and" + (
-            f" {told['published']}"
-        )
+    if not _alike(line["difference"], difference_of(line["value"], line["published"])):
+        told = [format_value(line[name]) for name in ("difference", "value", "published")]
+        return f"difference {told[0]!r} is not that of {told[1]} and {told[2]}"
     counted = (line.get("defined"), line.get("of")) != (None, None)
     wholes = {"n": 1 if line["std"] is None else 2, "bytes_up": 0, "bytes_down": 0}
     for name, least in {**wholes, **({"defined": 0, "of": 1} if counted else {})}.items():
@@ -166,16 +173,8 @@ def _wrong(line: Line) -> str:
     return ""
 
 
-def _difference_is_wrong(line: Line, is_text: bool) -> bool:
-    """Whether the difference is not that of the value from the printed one."""
-    value, printed, difference = (line[name] for name in ("value", *PRINTED))
-    if is_text:
-        word = "same" if value == printed else "differs"
-        return bool(difference != (None if printed is None else word))
-    if printed is None and difference is None:
-        return False
-    right = value - printed if isinstance(printed, float) else math.nan
-    if difference is None:
-        return math.isfinite(right)  # from infinity there is none
-    near = 1e-11 + 1e-9 * abs(right)
-    return not isinstance(difference, float) or not abs(difference - right) <= near
+def _alike(given: float | str | None, right: float | str | None) -> bool:
+    """Whether a difference is the right one, up to how older versions rounded it."""
+    if isinstance(given, float) and isinstance(right, float):
+        return math.isclose(given, right, rel_tol=1e-9, abs_tol=1e-11)
+    return given == right

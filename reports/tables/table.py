@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,15 +50,18 @@ class Layout:
 
     def __post_init__(self) -> None:
         """Titles are a method's author's: no control character of them reaches a reader."""
-        shown = {
-            "title": printable(self.title),
-            "caption": printable(self.caption),
-            "rows": {key: printable(title) for key, title in self.rows.items()},
-            "labels": tuple(map(printable, self.labels)),
-            "notes": tuple(map(printable, self.notes)),
-        }
-        for name, value in shown.items():
+        object.__setattr__(self, "notes", tuple(map(printable, self.notes)))
+        for name, value in self._texts(printable).items():
             object.__setattr__(self, name, value)
+
+    def _texts(self, changed: Callable[[str], str]) -> dict[str, Any]:
+        """What a picture may show, each text of it changed."""
+        return {
+            "title": changed(self.title),
+            "caption": changed(self.caption),
+            "rows": {key: changed(title) for key, title in self.rows.items()},
+            "labels": tuple(map(changed, self.labels)),
+        }
 
     def plain(self) -> Layout:
         """The layout of a picture without title and provenance, for a paper whose caption has
@@ -68,13 +71,7 @@ class Layout:
 
     def literal(self) -> Layout:
         """The layout of a picture: no text of it is a formula."""
-        return replace(
-            self,
-            title=literal(self.title),
-            caption=literal(self.caption),
-            rows={key: literal(title) for key, title in self.rows.items()},
-            labels=tuple(map(literal, self.labels)),
-        )
+        return replace(self, **self._texts(literal))
 
 
 @dataclass(frozen=True)

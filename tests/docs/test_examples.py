@@ -76,20 +76,31 @@ def test_the_lines_for_weights_and_biases_give_it_every_point(tmp_path, monkeypa
 
 
 @pytest.fixture
-def shown(tmp_path, monkeypatch):
+def ran(monkeypatch):
+    """What names a page's lines about `about` leave, with words replaced."""
+
+    def run(page, about, **replaced):
+        texts = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+        [code] = (text for text in texts if about in text)
+        for old, new in replaced.items():
+            assert old in code
+            code = code.replace(old, new)
+        monkeypatch.chdir(ROOT)
+        names = {}
+        exec(code, names)
+        return names
+
+    return run
+
+
+@pytest.fixture
+def shown(ran, tmp_path):
     """What a page's lines print by round, by series, under smoke and with words replaced."""
 
     def run(page, **replaced):
-        texts = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
-        [code] = (text for text in texts if "-by-round" in text)
-        monkeypatch.chdir(ROOT)
-        run = {'"cpu",': f'"smoke", results={str(tmp_path)!r}, quiet=True,', **replaced}
-        for old, new in run.items():
-            assert old in code
-            code = code.replace(old, new)
-        names = {}
-        exec(code, names)
-        table = names["frame"].pivot_table(index="series", columns="round", values="value")
+        smoke = f'"smoke", results={str(tmp_path)!r}, quiet=True,'
+        frame = ran(page, "-by-round", **{'"cpu",': smoke, **replaced})["frame"]
+        table = frame.pivot_table(index="series", columns="round", values="value")
         return {series: values.dropna().tolist() for series, values in table.iterrows()}
 
     return run
@@ -125,12 +136,17 @@ def test_fedavgm_is_shown_by_round_on_samples_that_are_held_out(shown):
 
 
 @pytest.mark.slow
-def test_seeds_are_moved_apart(tmp_path, shared_home):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **shared_home}
-    where = ("smoke", str(tmp_path), "fedad/table4", "fedavg", "1")
-    done = run_forked("docs.examples.seeds_apart", *where, timeout=300, env=environment)
-    assert done.returncode == 0, done.stderr
-    header, *lines = [line.split() for line in done.stdout.splitlines()]
-    assert header[:4] == ["row", "column", "division", "rest"]
-    assert [line[2:4] for line in lines] == [["0", "0"], ["1", "0"], ["0", "1"], ["1", "1"]]
-    assert len({line[4] for line in lines}) == 4
+def test_seeds_are_moved_apart(ran, tmp_path, capsys):
+    smoke = {'"cpu"': '"smoke"', '"runs"': repr(str(tmp_path)), 'Execution("bf16")': "Execution()"}
+    one = {"fedavg,feddf": "fedavg", '"feddf.rounds=5"': ""}
+    ran("fedad.md", "seed_axes", **smoke, **one)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rest = "weights+sampling+shuffling"
+    assert [line[:3] for line in lines] == [
+        [seed, axes, "fedavg"]
+        for seed, axes in (
+            *(("0", "partition"), ("1", "partition")),
+            *(("1", rest), ("1", f"partition+{rest}")),
+        )
+    ]
+    assert len({line[-2] for line in lines}) == 4

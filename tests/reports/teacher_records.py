@@ -5,7 +5,8 @@ them.
 from __future__ import annotations
 
 from results.published import published_table
-from results.record import Measurement, Record
+from results.record import Measurement
+from tests.records import made_record
 
 METRICS = ("transfer-accuracy", "saliency-similarity")
 COLUMNS = ("dataset=cifar10", "dataset=cifar100")
@@ -13,18 +14,9 @@ COLUMNS = ("dataset=cifar10", "dataset=cifar100")
 
 def record(row, column, *measurements, seed=0, table="fedsa/table3", **more):
     data = {"asked": "cifar10", "used": "cifar10", "origin": "real", "digest": "d", "note": ""}
-    return Record(
-        table=table,
-        row=row,
-        column=column,
-        seed=seed,
-        seeds={},
-        profile="smoke",
-        cell=f"{row}{column}{seed}",
-        code="",
-        measurements=measurements,
-        **{"protocol": "paper", "data": data, **more},
-    )
+    known = {"row": row, "column": column, "seed": seed, "measurements": measurements}
+    cell = f"{row}{column}{seed}"
+    return made_record(**{"table": table, "cell": cell, "data": data, **known, **more})
 
 
 def teacher(number, column, accuracy, similarity, **more):

@@ -8,6 +8,7 @@ from reports.pages.sheet import Sheet
 from reports.tables.table import Layout
 from results.record import Measurement, Record
 from results.store import TableFiles, summarise, write_csv
+from tests.records import made_record
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf500f0003030101"
@@ -26,14 +27,7 @@ VALUES = {"client-resnet": (0.95, 0.30), "global-avg": (0.97, 0.45), "global-dla
 def record(row: str, column: str, value: float, seed: int = 0, **changes: object) -> Record:
     known = {
         "table": "dlad/table2",
-        "row": row,
-        "column": column,
-        "seed": seed,
-        "seeds": {},
-        "profile": "smoke",
-        "protocol": "paper",
-        "cell": f"{row}{column}{seed}",
-        "code": "c",
+        **{"row": row, "column": column, "seed": seed, "cell": f"{row}{column}{seed}"},
         "measurements": (Measurement("accuracy", value),),
         "data": {
             "asked": "mnist",
@@ -60,7 +54,7 @@ def record(row: str, column: str, value: float, seed: int = 0, **changes: object
             "packages": {"torch": "2"},
         },
     }
-    return Record(**{**known, **changes})  # type: ignore[arg-type]
+    return made_record(**{**known, **changes})
 
 
 def write_results(

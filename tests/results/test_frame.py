@@ -10,28 +10,19 @@ from benchmarks.tables import registry
 from results.files import ResultsError
 from results.frame import COLUMNS, SUMMARY, load, over_seeds, tidy, with_keys
 from results.published import format_column
-from results.record import FAILED, Measurement, Record
+from results.record import FAILED, Measurement
 from results.sourcecode import ROOT
 from results.store import TableFiles, read_csv
+from tests.records import made_record
 
 COLUMN = "dataset=mnist distribution=iid"
 
 
 def record(row="global-avg", seed=0, *measurements, column=COLUMN, **changes):
-    fields = {
-        "table": "dlad/table2",
-        "row": row,
-        "column": column,
-        "seed": seed,
-        "seeds": {},
-        "profile": "smoke",
-        "protocol": "paper",
-        "cell": f"{row}{column}{seed}",
-        "code": "c",
-        "measurements": measurements,
-        "data": {"used": "digits", "origin": "surrogate"},
-    }
-    return Record(**{**fields, **changes})
+    known = {"row": row, "column": column, "seed": seed, "measurements": measurements}
+    data = {"used": "digits", "origin": "surrogate"}
+    cell = f"{row}{column}{seed}"
+    return made_record(**{"table": "dlad/table2", "cell": cell, "data": data, **known, **changes})
 
 
 def accuracy(value, detail=""):

@@ -12,8 +12,8 @@ import torch
 from federation.cache import Stage, read_stage, write_stage
 from results.files import ResultsError, write_sealed_json
 from results.pack import Packed, read_pack, take_records, write_pack
-from results.record import Record
 from results.store import CellCache, records_text
+from tests.records import made_record
 
 KEYS = ("a" * 64, "b" * 64, "c" * 64)
 
@@ -54,8 +54,7 @@ def test_what_is_there_already_stays(tmp_path):
 
 
 def record(key, code, **changes):
-    words = ("table", "row", "column", "profile", "protocol")
-    return Record(**dict.fromkeys(words, "x"), seed=0, seeds={}, cell=key, code=code, **changes)
+    return made_record(cell=key, code=code, **changes)
 
 
 def test_finished_cells_of_a_table_are_taken_but_for_those_that_are_there(tmp_path):

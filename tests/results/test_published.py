@@ -6,9 +6,9 @@ import re
 import pytest
 
 from results import published
+from results.command_line import suite_version
 from results.published import claims, format_column, papers, parse_column, published_table, tables
 from results.sourcecode import ROOT
-from results.version import suite_version
 
 TABLES = [f"{paper}/{table}" for paper in papers() for table in tables(paper)]
 

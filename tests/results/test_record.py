@@ -5,17 +5,10 @@ import json
 import pytest
 
 from results.record import Measurement, Record
+from tests.records import made_record
 
-RECORD = Record(
-    table="dlad/table2",
-    row="r",
-    column="c=1",
-    seed=3,
+RECORD = made_record(
     seeds={"partition": 3},
-    profile="cpu",
-    protocol="paper",
-    cell="a",
-    code="b",
     measurements=(Measurement("accuracy", 0.25, "epoch=1"), Measurement("classes", "0,1")),
     public={"asked": "cifar100", "used": "shapes-100"},
     statistic="after the last of 3 epochs or rounds",

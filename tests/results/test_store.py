@@ -8,7 +8,7 @@ import pytest
 from results.files import ResultsError
 from results.frame import read_records
 from results.published import PUBLISHED
-from results.record import FAILED, Measurement, Record
+from results.record import FAILED, Measurement
 from results.store import (
     CSV_COLUMNS,
     CellCache,
@@ -19,29 +19,14 @@ from results.store import (
     summarise,
     write_csv,
 )
+from tests.records import made_record
 
 
-def record(
-    seed=0,
-    value=0.5,
-    row="global-dlad",
-    column="dataset=mnist distribution=iid",
-    metric="accuracy",
-    **changes,
-):
-    fields = {
-        "table": "dlad/table2",
-        "row": row,
-        "column": column,
-        "seed": seed,
-        "seeds": {"partition": seed},
-        "profile": "cpu",
-        "protocol": "paper",
-        "cell": f"ce11{seed}",
-        "code": "c0de",
-        "measurements": (Measurement(metric, value),),
-    }
-    return Record(**{**fields, **changes})
+def record(seed=0, value=0.5, row="global-dlad", metric="accuracy", **changes):
+    words = {"table": "dlad/table2", "column": "dataset=mnist distribution=iid", "profile": "cpu"}
+    measured = {"seeds": {"partition": seed}, "measurements": (Measurement(metric, value),)}
+    keys = {"row": row, "seed": seed, "cell": f"ce11{seed}", "code": "c0de"}
+    return made_record(**{**words, **measured, **keys, **changes})
 
 
 def summary(records):

@@ -7,8 +7,9 @@ import json
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import COST, Rule
 from reports.tables.resultset import read_set
-from results.record import Measurement, Record
+from results.record import Measurement
 from results.store import CSV_COLUMNS, records_of, summarise, write_csv
+from tests.records import made_record
 
 BASE = {
     "row": "a",
@@ -60,22 +61,13 @@ RUN = {
 
 def record(**changes):
     whole = {
-        "table": "p/t",
-        "row": "a",
-        "column": "n=1",
-        "seed": 0,
-        "seeds": {},
-        "profile": "smoke",
-        "protocol": "paper",
-        "cell": "c",
-        "code": "d",
         "data": {"digest": "1"},
         "seconds": 30.0,
         "stages": {"computed": 2},
         "peak_memory_mb": 500.0,
         "machine": RUN,
     }
-    return Record(**{**whole, **changes})
+    return made_record(**{"column": "n=1", **whole, **changes})
 
 
 def with_records(tmp_path, name, *records):

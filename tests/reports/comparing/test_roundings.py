@@ -19,6 +19,7 @@ from reports.comparing.rule import CELL, Difference, Rule
 from reports.tables.resultset import ResultSet, read_set
 from results.record import Measurement, Record
 from results.store import TableFiles, summarise, write_csv
+from tests.records import made_record
 
 REFERENCE, WRONG_SIGN = "reference", "wrong-sign"
 with (Path(__file__).parent / "data" / "roundings.csv").open(newline="") as stream:
@@ -38,14 +39,9 @@ def results(folder: Path, run: str) -> ResultSet:
         tables[line["table"]][place] = (
             replace(known, measurements=known.measurements + measured)
             if known
-            else Record(
-                line["table"],
-                *place,
-                seeds={},
-                profile="smoke",
-                protocol="paper",
-                cell=" ".join(map(str, place)),
-                code="",
+            else made_record(
+                **{"table": line["table"], "cell": " ".join(map(str, place))},
+                **dict(zip(("row", "column", "seed"), place, strict=True)),
                 measurements=measured,
                 test_samples=int(line["samples"]),
                 machine={"hardware": run},

@@ -6,7 +6,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from reports.measures import exchange, images
-from results.record import FAILED, Record
+from results.record import FAILED
+from tests.records import made_record
 from tests.reports.written_results import COLUMNS, record
 
 
@@ -15,18 +16,7 @@ def made(titles, records):
 
 
 def test_what_is_remarked_defines_every_property_and_names_what_crossed_in_each_row():
-    record = Record(
-        table="fedad/table4",
-        row="fedad",
-        column="dataset=chexpert",
-        seed=0,
-        seeds={},
-        profile="smoke",
-        protocol="paper",
-        cell="1",
-        code="",
-        bytes_by_kind={"up/logits": 1, "up/attention": 1},
-    )
+    record = made_record(row="fedad", bytes_by_kind={"up/logits": 1, "up/attention": 1})
     both = replace(record, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
     broken = replace(record, row="feddf", status=FAILED)
     titles = {"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}

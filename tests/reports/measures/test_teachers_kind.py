@@ -5,25 +5,16 @@ from types import SimpleNamespace
 import pandas as pd
 
 from reports.measures.teachers import MEASURES
-from results.record import FAILED, Measurement, Record
+from results.record import FAILED, Measurement
+from tests.records import made_record
 
 ROWS = {"scratch": "Scratch", "transfer": "Transfer"}
 
 
 def record(row, seed, *measured, status="ok"):
-    return Record(
-        table="fedsa/trial",
-        row=row,
-        column="fraction=0.01",
-        seed=seed,
-        seeds={},
-        profile="smoke",
-        protocol="paper",
-        cell=f"{row} {seed}",
-        code="",
-        status=status,
-        measurements=[Measurement(metric, value) for metric, value in measured],
-    )
+    measurements = [Measurement(metric, value) for metric, value in measured]
+    place = {"row": row, "column": "fraction=0.01", "seed": seed, "cell": f"{row} {seed}"}
+    return made_record(**place, measurements=measurements, status=status)
 
 
 def told(*records, unit="percent"):

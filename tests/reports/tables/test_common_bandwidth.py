@@ -10,8 +10,9 @@ from reports.drawing import plots_curves
 from reports.drawing.figures import FIRST_REACHED, HIGHEST_COMMON
 from reports.tables.bandwidth import at_which, only_common, sentences, summary, with_common
 from reports.tables.table import ShownTable
-from results.record import FAILED, Measurement, Record
+from results.record import FAILED, Measurement
 from results.store import records_of, summarise
+from tests.records import made_record
 from tests.reports.drawn import layout
 
 PANEL = "panel=cifar10"
@@ -24,19 +25,8 @@ def record(row, curve, seed=0, column=PANEL, **more):
         for number, point in enumerate(curve, 1)
         for metric, value in zip(("bandwidth-gb", "accuracy"), point, strict=True)
     )
-    return Record(
-        table="fediod/figure8",
-        row=row,
-        column=column,
-        seed=seed,
-        seeds={},
-        profile="smoke",
-        protocol="paper",
-        cell=f"{row} {seed}",
-        code="",
-        measurements=measurements,
-        **more,
-    )
+    known = {"row": row, "column": column, "seed": seed, "measurements": measurements}
+    return made_record(table="fediod/figure8", cell=f"{row} {seed}", **known, **more)
 
 
 AVERAGING = [(1.0, 10.0), (2.0, 40.0), (3.0, 30.0), (4.0, 60.0)]
@@ -104,19 +94,9 @@ def test_rows_that_cannot_be_compared_have_nothing_in_common(records):
 # -- tables and sentences --
 
 
-def drawable(records):
-    """The lines of the records' CSV."""
-    return summarise(records)
-
-
 @pytest.fixture
 def lines():
-    records = [
-        record("a", AVERAGING),
-        record("b", DISTILLATION),
-        record("a", AVERAGING, 1),
-        record("b", DISTILLATION, 1),
-    ]
+    records = [record(r, c, s) for s in (0, 1) for r, c in (("a", AVERAGING), ("b", DISTILLATION))]
     return summarise(with_common(records, "accuracy"))
 
 
@@ -141,15 +121,12 @@ def test_the_table_has_the_end_of_every_curve_and_the_common_value(lines):
         (line["row"], line["column"], line["metric"]): line["value"]
         for line in records_of(summary(lines))
     }
+    places = {("a", "end"): (60, 4), ("b", "end"): (45, 1.5)}
+    places |= {("a", "highest-common"): (45, 4), ("b", "highest-common"): (45, 1.5)}
     assert shown == {
-        ("a", f"{PANEL} at=end", "accuracy"): 60.0,
-        ("a", f"{PANEL} at=end", "bandwidth-gb"): 4.0,
-        ("b", f"{PANEL} at=end", "accuracy"): 45.0,
-        ("b", f"{PANEL} at=end", "bandwidth-gb"): 1.5,
-        ("a", f"{PANEL} at=highest-common", "accuracy"): 45.0,
-        ("a", f"{PANEL} at=highest-common", "bandwidth-gb"): 4.0,
-        ("b", f"{PANEL} at=highest-common", "accuracy"): 45.0,
-        ("b", f"{PANEL} at=highest-common", "bandwidth-gb"): 1.5,
+        (row, f"{PANEL} at={at}", metric): value
+        for (row, at), values in places.items()
+        for metric, value in zip(("accuracy", "bandwidth-gb"), values, strict=True)
     }
 
 
@@ -158,10 +135,8 @@ def test_a_sentence_says_at_which_accuracy_each_row_had_sent_how_much(lines):
         "panel=cifar10: 45.00 is the highest Accuracy (%) that every row reaches; bandwidth until"
         " then: Row A 4.0000 GB, Row B 1.5000 GB"
     ]
-    assert sentences(layout(), records_of(drawable([record("a", AVERAGING)])), "accuracy") == []
+    assert sentences(layout(), records_of(summarise([record("a", AVERAGING)])), "accuracy") == []
 
-
-# -- the claim --
 
 # -- the picture --
 
@@ -172,12 +147,9 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
         record("b", DISTILLATION),
         record("top", [(0.0, 5.0), (0.0, 8.0)]),
     ]
-    plots_curves.bandwidth_plot(
-        ShownTable(
-            layout(unit="percent"), drawable(with_common(records, "accuracy")), (), ("accuracy",)
-        ),
-        tmp_path / "t.png",
-    )
+    lines = summarise(with_common(records, "accuracy"))
+    shown = ShownTable(layout(unit="percent"), lines, (), ("accuracy",))
+    plots_curves.bandwidth_plot(shown, tmp_path / "t.png")
     (axis,) = drawn[0].axes
     assert (axis.get_xscale(), axis.get_xlabel()) == (
         "log",
@@ -205,7 +177,8 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
 def test_a_model_that_learns_after_all_bytes_is_marked_at_its_end(drawn, tmp_path):
     records = [record("a", AVERAGING), record("b", [(2.0, 5.0), (2.0, 9.0), (2.0, 8.0)])]
     plots_curves.bandwidth_plot(
-        ShownTable(layout(unit="percent"), drawable(records), (), ("accuracy",)), tmp_path / "t.png"
+        ShownTable(layout(unit="percent"), summarise(records), (), ("accuracy",)),
+        tmp_path / "t.png",
     )
     curves = {line.get_label(): line for line in drawn[0].axes[0].get_lines()}
     assert curves["Row B"].get_markevery() == [2]
@@ -220,7 +193,8 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
         record("a", AVERAGING, column=other),
     ]
     plots_curves.bandwidth_plot(
-        ShownTable(layout(unit="percent"), drawable(records), (), ("accuracy",)), tmp_path / "t.png"
+        ShownTable(layout(unit="percent"), summarise(records), (), ("accuracy",)),
+        tmp_path / "t.png",
     )
     bands = {
         axis.get_title(): len(axis.collections) for axis in drawn[0].axes if axis.get_visible()
@@ -229,6 +203,6 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
 
 
 def test_nothing_measured_is_no_picture(tmp_path):
-    failed = drawable([record("a", [], status=FAILED, reason="lost")])
+    failed = summarise([record("a", [], status=FAILED, reason="lost")])
     plots_curves.bandwidth_plot(ShownTable(layout(), failed, (), ("accuracy",)), tmp_path / "t.png")
     assert not (tmp_path / "t.png").exists()

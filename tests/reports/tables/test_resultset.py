@@ -6,28 +6,12 @@ import pytest
 
 from reports.tables.resultset import read_pair, read_set
 from results.files import ResultsError
-from results.store import CSV_COLUMNS, write_csv
-
-BASE = {
-    "row": "a",
-    "column": "n=1",
-    "metric": "accuracy",
-    "value": "0.9",
-    "std": "0.01",
-    "n": "2",
-    "status": "ok",
-    "bytes_up": "10",
-    "bytes_down": "0",
-    "profile": "smoke",
-    "protocol": "paper",
-    "data": "digits",
-    "origin": "surrogate",
-    "seeds": "0 1",
-}
+from results.store import write_csv
+from tests.reports.comparing.sets import line as one_seed
 
 
 def line(**changes):
-    return {**dict.fromkeys(CSV_COLUMNS, ""), **BASE, **changes}
+    return one_seed(**{"std": "0.01", "n": "2", "seeds": "0 1", **changes})
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from reports.tables.ranking import Spot
 from reports.tables.standings import at_epsilon, costs, fronts, planes, ranking, standings_of
 from reports.tables.standings_files import dumped
 from reports.tables.table import ShownTable
-from results.record import Record
+from tests.records import made_record
 from tests.reports.drawn import table_of
 
 TITLES = {"bound": "Bound", "plain": "Plain", "public": "Public"}
@@ -29,19 +29,8 @@ def line(row, public, metric, value, **more):
 
 
 def record(row="plain", public="none", **more):
-    fields = {
-        **{
-            "seed": 0,
-            "seeds": {},
-            "profile": "smoke",
-            "protocol": "paper",
-            "cell": row,
-            "code": "",
-        },
-        **more,
-    }
     column = f"distribution=iid public={public}"
-    return Record(table="league/toy", row=row, column=column, **fields)
+    return made_record(table="league/toy", row=row, column=column, **{"cell": row, **more})
 
 
 def scored(lines, records=()):
