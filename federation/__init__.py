@@ -1,3 +1,1 @@
-"""What every method is written with: clients, a channel that counts bytes, training loops, seeds, a
-stage cache.
-"""
+"""What methods are written with: clients, a channel, loops, seeds, a stage cache."""

@@ -15,9 +15,7 @@ import torch.nn.functional as F
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Random affine and colour changes, crops and holes, each drawn uniformly and independently per
-    image.
-    """
+    """Random affine and colour changes, crops and holes, each drawn uniformly for each image."""
 
     rotation: float = 0.0
     """Largest rotation either way, degrees."""
@@ -26,8 +24,7 @@ class Augmentation:
     scale: float = 0.0
     """Largest relative change of size either way: 0.05 is between 0.95 and 1.05."""
     channel_shift: float = 0.0
-    """Largest constant added to all channels, as a fraction of the pixel range; the result is
-    clipped."""
+    """Largest constant added to all channels, as a share of the pixel range; then clipped."""
     horizontal_flip: bool = False
     """Mirror left and right with probability one half."""
     vertical_flip: bool = False
@@ -41,47 +38,32 @@ class Augmentation:
     over the border."""
 
 
-def augment(
-    images: torch.Tensor,
-    how: Augmentation | None,
-    generator: torch.Generator | None,
-    mean: Sequence[float] | None = None,
-) -> torch.Tensor:
-    """Augment images (n, c, h, w); points from outside take the border's value (nearest),
-    bilinear inside.
-
-    Quarter turns and vertical flips, crop and cutout follow, in whole pixels. `mean` (of each
-    channel) fills a cutout: after normalisation it is the zero of DeVries and Taylor (2017). Next
-    to a crop or cutout alone a flip mirrors exactly, without resampling. A channel shift clips to
-    [0, 1], all else takes any values. Without `how`, and while planning, when there is no
-    generator, images stay as they are. Raises ValueError for volumes, for quarter turns of images
-    that are not square, and if a cutout is asked and no mean given.
-    """
-    return augment_pairs(images, None, how, generator, mean)[0]
-
-
 def augment_pairs(
     images: torch.Tensor,
     maps: torch.Tensor | None,
     how: Augmentation | None,
     generator: torch.Generator | None,
-    mean: Sequence[float] | None = None,
+    mean: Sequence[float],
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The same of images with `maps` of their pixels, which are moved as they are: whole numbers
-    (n, h, w), each pixel the nearest one's, or values (n, k, h, w), bilinear.
+    """Augment images (n, c, h, w), with `maps` of their pixels if there are any; points from
+    outside take the border's value (nearest), bilinear inside.
 
-    A crop's border has 0 in the maps, what a channel shift or a cutout changes they do not show.
+    Quarter turns and vertical flips, crop and cutout follow, in whole pixels. `mean` (of each
+    channel) fills a cutout: after normalisation it is the zero of DeVries and Taylor (2017). Next
+    to a crop or cutout alone a flip mirrors exactly, without resampling. A channel shift clips to
+    [0, 1], all else takes any values. Without `how`, and while planning, when there is no
+    generator, all stays as it is. Raises ValueError for volumes, and for quarter turns of images
+    that are not square.
+
+    Maps are moved as they are: whole numbers (n, h, w), each pixel the nearest one's, or values
+    (n, k, h, w), bilinear. A crop's border has 0 in the maps, what a channel shift or a cutout
+    changes they do not show.
     """
     if how is None or images.is_meta:
         return images, maps
     assert generator is not None
     if images.ndim != 4:
         raise ValueError("only images are augmented, not volumes; leave augmentation.* off")
-    if how.cutout and mean is None:
-        raise ValueError(
-            "a cutout is filled with the channels' means; give augment() the mean that inputs are"
-            " normalised with"
-        )
     n, device = len(images), images.device
     whole_numbers = maps is not None and not maps.is_floating_point()
     parts = [images]
@@ -139,7 +121,7 @@ def augment_pairs(
     if how.crop:
         place = whole(2 * how.crop + 1, 1), whole(2 * how.crop + 1, 1)
         parts = [_windows(part, how.crop, *place) for part in parts]
-    if how.cutout and mean is not None:
+    if how.cutout:
         place = whole(images.shape[2], 1), whole(images.shape[3], 1)
         hole = _squares(images, how.cutout, *place)
         parts[0] = torch.where(hole, filled(mean, images)[:, None, None], parts[0])
@@ -170,9 +152,7 @@ def filled(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
 def _windows(
     images: torch.Tensor, border: int, top: torch.Tensor, left: torch.Tensor
 ) -> torch.Tensor:
-    """The window of each black-bordered image (n, c, h, w) whose upper left corner is at `top`,
-    `left` (n, 1).
-    """
+    """The window of each black-bordered image (n, c, h, w) from `top`, `left` (n, 1) on."""
     n, channels, height, width = images.shape
     rows = torch.arange(height, device=images.device) + top
     columns = torch.arange(width, device=images.device) + left
@@ -186,9 +166,7 @@ def _windows(
 def _squares(
     images: torch.Tensor, side: int, row: torch.Tensor, column: torch.Tensor
 ) -> torch.Tensor:
-    """Mask (n, 1, h, w) of a square about `row`, `column` (n, 1): from side // 2 before to side -
-    side // 2 after it.
-    """
+    """Mask (n, 1, h, w) of a square from side // 2 before `row`, `column` (n, 1)."""
 
     def span(length: int, centre: torch.Tensor) -> torch.Tensor:
         place = torch.arange(length, device=images.device) - centre + side // 2
@@ -210,17 +188,13 @@ class RandAugment:
     """
 
     count: int = 2
-    """Operations on an image, one after another; N of RandAugment (FixMatch's implementations:
-    2)."""
+    """Operations on an image, one after another; N of RandAugment (FixMatch: 2)."""
     magnitude: float = 10.0
-    """Strength of an operation, on a scale up to 10; M of RandAugment (FixMatch's implementations:
-    10)."""
+    """Strength of an operation, on a scale up to 10; M of RandAugment (FixMatch: 10)."""
     sampled: bool = True
-    """Whether an operation's strength is uniform in [0, magnitude], as in FixMatch, or always the
-    magnitude."""
+    """Whether strengths are uniform in [0, magnitude], as in FixMatch, or the magnitude."""
     geometric: bool = True
-    """Whether rotation, shear and translation are among the operations; without, every pixel stays
-    where it is."""
+    """Whether rotation, shear and translation are among them; else pixels stay in place."""
 
 
 GEOMETRIC = ("rotate", "shear-x", "shear-y", "translate-x", "translate-y")
@@ -300,9 +274,7 @@ def _move(images: torch.Tensor, operation: torch.Tensor, signed: torch.Tensor) -
 def _recolour(
     name: str, images: torch.Tensor, strength: torch.Tensor, signed: torch.Tensor
 ) -> torch.Tensor:
-    """One of PHOTOMETRIC on uint8 images (n, c, h, w), with each one's strength in [0, 1], also
-    with a sign, (n, 1, 1, 1).
-    """
+    """One of PHOTOMETRIC on uint8 images (n, c, h, w), by each one's strength (n, 1, 1, 1)."""
     # Takes seconds, which other runs need not spend.
     from torchvision.transforms.v2 import functional
 

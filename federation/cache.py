@@ -99,8 +99,7 @@ class Stage:
     """Tensors of other stages that this one relies on are listed under `references`; without them
     it counts as damaged."""
     seen: Mapping[str, Any] = field(default_factory=dict)
-    """Samples that networks saw while it was computed, by place, and seconds; the cache counts
-    them."""
+    """Samples that networks saw for it, by place, and seconds; the cache counts them."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +126,7 @@ class StageRequest:
 
 
 def _computed(compute: Callable[[], Sequence[Stage]]) -> list[Stage]:
-    """Stages, each with the samples that were seen for it, all of them where it does not say, and
-    an equal share of the seconds that passed.
-    """
+    """Stages, each with the samples seen for it, else all, and an equal share of the seconds."""
     with counted() as count, flags_of_run():
         stages = compute()
     seen = count.amounts()
@@ -139,9 +136,7 @@ def _computed(compute: Callable[[], Sequence[Stage]]) -> list[Stage]:
 
 
 def write_stage(base: Path, stage: Stage, **about: str) -> str:
-    """Write a stage to `base`.safetensors and, last, `base`.json; returns the SHA-256 of its
-    tensors.
-    """
+    """Write `base`.safetensors and, last, `base`.json; returns the SHA-256 of the tensors."""
     raw = encode(stage.tensors)
     displace(_body(base))
     write_atomic(_body(base), raw)
@@ -156,18 +151,14 @@ def _body(base: Path) -> Path:
 
 
 def is_new(path: Path, newer_than: float) -> bool:
-    """Whether a file is as new as that, if anything is given. One of the future is not: the clock
-    was set back.
-    """
+    """Whether a file is as new, and none of the future: then the clock was set back."""
     return not newer_than or newer_than <= path.stat().st_mtime <= time.time() + SKEW
 
 
 def read_stage(
     base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0
 ) -> tuple[Stage | None, str]:
-    """The stage stored at `base`, or None with what is wrong with it (empty if there simply is
-    none).
-    """
+    """The stage stored at `base`, or None with what is wrong with it; empty if there is none."""
     header, body = base.with_suffix(".json"), _body(base)
     try:
         if not is_new(header, newer_than):
@@ -253,9 +244,7 @@ class StageCache:
         patience: float,
         together: Together | None,
     ) -> dict[int, Stage]:
-        """Stages by position, but for those whose lock another process holds when `patience`
-        (seconds, -1 for ever) is over.
-        """
+        """Stages by position, without those that others lock `patience` seconds, -1 for ever."""
         taken: dict[int, Stage] = {}
         absent: dict[int, str] = {}
         with contextlib.ExitStack() as claims:
@@ -314,9 +303,7 @@ class StageCache:
         return replace(stage, tensors=StoredTensors(_body(base), sha256, self._device))
 
     def path(self, request: StageRequest, owner: str | None = None) -> Path | None:
-        """Where a stage that is computed here, or by another owner, is kept, without suffix; None
-        in memory.
-        """
+        """Where a stage of this or another owner is kept, without suffix; None in memory."""
         owner = self._owner if owner is None else owner
         name = digest([owner, request.key]) if owner else request.key
         return None if self.folder is None else self.folder / request.kind / name[:2] / name
@@ -360,9 +347,7 @@ class StageCache:
 
 
 def content_digest(tensors: Mapping[str, torch.Tensor], scope: str = "") -> str:
-    """Digest of tensors by name, shape, dtype and bytes; on the `meta` device, which has no bytes,
-    by `scope`.
-    """
+    """Digest of tensors by name, shape, dtype and bytes; on the `meta` device by `scope`."""
     parts = []
     for name in sorted(tensors):
         tensor = tensors[name]

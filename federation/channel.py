@@ -55,9 +55,7 @@ _ALIGNMENT_ORDER = ("I64", "F64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8"
 
 @dataclass(frozen=True)
 class Transfer:
-    """A message; in the ledger, all messages of one kind between one client and the server in one
-    round.
-    """
+    """A message; in the ledger all of one kind, between one client and the server in one round."""
 
     round: int
     direction: str
@@ -164,17 +162,13 @@ class Channel:
     def up(
         self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """Send from client to server; returns what the server receives. Raises ValueError for an
-        unknown kind.
-        """
+        """From client to server; returns what arrives. Raises ValueError for an unknown kind."""
         return self._carry("up", client, kind, tensors)
 
     def down(
         self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """Send from server to client; returns what the client receives. Raises ValueError for an
-        unknown kind.
-        """
+        """From server to client; returns what arrives. Raises ValueError for an unknown kind."""
         return self._carry("down", client, kind, tensors)
 
     def _carry(
@@ -215,9 +209,7 @@ class Channel:
 
     @property
     def ledger(self) -> list[Transfer]:
-        """Everything that crossed, by round, direction, kind and client, in the order of first
-        messages.
-        """
+        """All that crossed, by round, direction, kind and client, in order of first messages."""
         return [Transfer(*key, size, messages) for key, (size, messages) in self.booked.items()]
 
     def total(self, direction: str) -> int:

@@ -31,9 +31,7 @@ class Shard:
     def __init__(
         self, images: torch.Tensor, targets: torch.Tensor, indices: torch.Tensor | None = None
     ):
-        """Stored images (n, c, *sides) and targets (n, ...), on the run's device; the client's are
-        those at `indices`, or all.
-        """
+        """Stored images (n, c, *sides) and targets (n, ...) on the device; `indices` or all."""
         self._images = images
         self._targets = targets
         self._indices = (
@@ -49,9 +47,7 @@ class Shard:
         return len(self._indices)
 
     def whole(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The samples and targets that it is a view into, of other clients too. Raises AccessError
-        while a method fits.
-        """
+        """The samples that it is a view into. Raises AccessError while a method fits."""
         if is_fitting():
             raise AccessError("a client has its own samples alone: take `images` and `targets`")
         return self._images, self._targets
@@ -99,9 +95,7 @@ class Shard:
             self.closed = before
 
     def leaves_by(self, value: object) -> bool:
-        """Whether `value`, or what it lists, is the shard or has storage of samples that were seen
-        in this run.
-        """
+        """Whether `value`, or what it lists, is the shard or has storage of seen samples."""
         seen = {reference.cdata for reference in self._seen if not reference.expired()}
         return any(
             part is self
@@ -155,8 +149,7 @@ class Client:
     """What its own samples are labelled for, where that is another task than the federation's;
     only the client knows."""
     normalise: Normalisation | None = None
-    """How its own network sees images, where its samples are of another data set than the
-    federation's."""
+    """How its own network sees images, where these are of another data set."""
     size: int = field(init=False)
     """Number of samples, n_k."""
 
@@ -181,9 +174,7 @@ class Client:
 
     @staticmethod
     def run_together(clients: Sequence[Client], function: Callable[[Sequence[Shard]], R]) -> R:
-        """Run `function(shards)` on several clients at once, each of which has its own part in it;
-        what it returns is theirs, as of `run`.
-        """
+        """Run `function(shards)` on several clients at once; what it returns is theirs."""
         before, shards = client_here(), [client.__shard for client in clients]
         others = [client.index for client in clients if client.index != before]
         if before not in (None, TOGETHER) and others and is_fitting():

@@ -84,9 +84,7 @@ class SampleCost:
 
 
 class FlopCounter(TorchDispatchMode):
-    """Sums the FLOPs of products and convolutions, as PyTorch's `FlopCounterMode`, and among them
-    those on clients.
-    """
+    """Sums FLOPs as PyTorch's `FlopCounterMode`, and among them those on clients."""
 
     def __init__(self) -> None:
         # Takes a tenth of a second, which runs need not spend.
@@ -118,11 +116,9 @@ class Meter:
         """What the cost of a step depends on, beside what it does: equal for fits of one method
         with the same settings, networks, tasks and clients."""
         self.steps: dict[tuple[str, str], Any] = {}
-        """Work, peak bytes and messages of a step that has been followed, by kind and name (see
-        `Federation.steps`)."""
+        """Work, peak bytes and messages of a followed step, by kind and name."""
         self.times = 1
-        """How often what is booked now would be done: a loop of like steps is followed once (see
-        `Federation.steps`)."""
+        """How often what is booked now would be done: like steps are followed once."""
         self.looks = False
         """Whether what is booked now is done to look at a run."""
         self.work = Work()
@@ -240,9 +236,7 @@ class Meter:
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
 
     def _book_passes(self, flops: int, peak_bytes: int, **others: Any) -> None:
-        """Book passes of a network here, on a client or at the server, or as a look; `others` are
-        further fields of `Work`.
-        """
+        """Book passes of a network here, or as a look; `others` are further fields of `Work`."""
         of_clients = 0 if client_here() is None or self.looks else flops
         of_looks = flops if self.looks else 0
         work = Work(flops, client_flops=of_clients, look_flops=of_looks, **others)
@@ -287,9 +281,7 @@ class Meter:
 
 
 def _workload(model: object, batch_size: int) -> Workload | None:
-    """What the training of `model`, or of a part of it, is of: of the first network of the
-    catalogue in it, if there is any.
-    """
+    """What a training of `model`, or of a part, is of: the first of the catalogue in it."""
     whole = getattr(model, "__self__", model)  # a half of a network is a method of it
     parts = whole.modules() if isinstance(whole, nn.Module) else ()
     built: Iterator[Any] = (part.built_as for part in parts if hasattr(part, "built_as"))

@@ -83,8 +83,7 @@ class Checkpoint:
     owner: str
     """`server`, or `client-3`."""
     lineage: str
-    """Digest of everything that determined the weights; stages computed from the checkpoint are
-    keyed by it."""
+    """Digest of all that determined the weights, by which stages made of them are keyed."""
     history: History = field(default_factory=dict)
     """Test metrics after each epoch or round of training."""
     samples: torch.Tensor | None = None

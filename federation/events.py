@@ -1,6 +1,4 @@
-"""What a stage cache reports; in a file of its own, so that who only passes it on need not import
-torch.
-"""
+"""What a stage cache reports; apart, so that who only passes it on need not import torch."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""How the loops run on a machine: the same algorithm faster or slower, with results that differ by
-rounding.
-"""
+"""How the loops run on a machine, faster or slower, with results that differ by rounding."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from results.names import check_known
 
@@ -53,18 +51,13 @@ class Execution:
 
     @property
     def label(self) -> str:
-        """What differs from the default, for file names and titles: `bf16-compiled`, `stacked8`;
-        empty for nothing.
-        """
+        """What differs from the default, for file names and titles: `bf16-compiled`, or nothing."""
         parts = {
             self.precision: self.precision != "fp32",
             "compiled" if self.compile == "default" else self.compile: self.compile != "off",
             f"stacked{self.stacked}": self.stacked > 1,
         }
         return "-".join(name for name, differs in parts.items() if differs)
-
-    def to_json(self) -> dict[str, str | int]:
-        return asdict(self)
 
 
 DEFAULT = Execution()

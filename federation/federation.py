@@ -31,9 +31,7 @@ from privacy.plan import DP_SGD, RELEASED
 
 
 class Federation:
-    """Everything a method may use. Server-side code reads `clients`' public facts, `public` and the
-    channel.
-    """
+    """All that a method may use. Server-side code reads public facts and the channel."""
 
     def __init__(self, setup: Setup, held: HeldOut, protection: Protection | None = None):
         """Raises ValueError for a private run with other than the plain execution."""
@@ -82,15 +80,11 @@ class Federation:
         return self._probe
 
     def local_models(self) -> list[Checkpoint]:
-        """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it);
-        tracked on the test set.
-        """
+        """Every client's own model, as `stages.local_models`."""
         return self.stages.local_models()
 
     def upload(self, client: Client, checkpoint: Checkpoint) -> Checkpoint:
-        """Send a checkpoint's parameters (BatchNorm buffers included) from client to server; what
-        arrives is the same.
-        """
+        """Send a checkpoint's parameters and buffers from client to server; the same arrives."""
         return dataclasses.replace(
             checkpoint, state=self.channel.up(client.index, "parameters", checkpoint.state)
         )
@@ -111,9 +105,7 @@ class Federation:
         )
 
     def public_outputs(self, checkpoint: Checkpoint) -> torch.Tensor:
-        """Outputs (n, outputs) of a checkpoint on the public images, without augmentation; computed
-        once.
-        """
+        """Outputs (n, outputs) of a checkpoint on the public images as they are; computed once."""
         public = self.public
         return self.stages.answers(
             "public-outputs",

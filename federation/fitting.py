@@ -1,6 +1,4 @@
-"""Runs a method: its whole fit is a stage, with the ledger, so that cells that differ only in what
-they measure share it.
-"""
+"""Runs a method: its whole fit is a stage, with the ledger, which cells share."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import torch
 
 from datasets.access import while_fitting
@@ -91,23 +90,15 @@ def _measured(federation: Federation, checkpoint: Checkpoint, history: History) 
     model = federation.networks.module(checkpoint)
     with aside():
         found = federation.evaluation.test(model, tasks.get(checkpoint.owner))
-    if not all(_same(history.get(metric, [])[-1:], value) for metric, value in found.items()):
+    # But for what a device's rounding moves.
+    ends = [(history.get(metric) or [math.inf])[-1] for metric in found]
+    if not np.allclose(ends, list(found.values()), rtol=1e-3, atol=0, equal_nan=True):
         history = {**history, **{metric: [value] for metric, value in found.items()}}
     return dataclasses.replace(checkpoint, history=history)
 
 
-def _same(last: Sequence[float], value: float) -> bool:
-    """Whether a history ends with `value`, but for what a device's rounding moves."""
-    return any(
-        math.isclose(end, value, rel_tol=1e-3) or (math.isnan(end) and math.isnan(value))
-        for end in last
-    )
-
-
 def listed(fitted: Checkpoint | Sequence[Checkpoint]) -> list[Checkpoint]:
-    """The checkpoints that `fit` returned where that was no module. Raises TypeError, which says
-    what it was, for anything else.
-    """
+    """The checkpoints that `fit` returned where that was no module. Raises TypeError for others."""
     checkpoints = [fitted] if isinstance(fitted, Checkpoint) else fitted
     kind = type(fitted).__name__
     if isinstance(checkpoints, Sequence) and checkpoints:

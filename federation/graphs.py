@@ -61,9 +61,7 @@ class CudaGraphs:
     def record(
         self, step: Callable[[], None], generators: Sequence[torch.Generator]
     ) -> Callable[[], None]:
-        """What does again as `step` would, which is not taken; `generators` are what it draws
-        from, beside the device's own.
-        """
+        """Does again as `step`, which is not taken; it draws from `generators` and the device's."""
         graph = torch.cuda.CUDAGraph()
         for generator in generators:  # newer versions of torch find them by themselves
             graph.register_generator_state(generator)
@@ -93,9 +91,7 @@ class CudaGraphs:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """No garbage is collected inside, among which an old graph might be, whose end is not to be
-    recorded.
-    """
+    """No garbage is collected inside: an old graph's end is not to be recorded."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -113,12 +109,6 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
 
 RECORDERS: dict[str, Callable[[torch.device], CudaGraphs | Tape]] = {"cuda": CudaGraphs}
 """By type of device; on others a step runs as it is."""
-
-
-def recorder_on(device: torch.device) -> CudaGraphs | Tape | None:
-    """The recorder of one training on a device, if there is any."""
-    make = RECORDERS.get(device.type)
-    return None if make is None else make(device)
 
 
 class Replayed:
@@ -156,9 +146,7 @@ class Replayed:
 
 
 def read_rate_from(rate: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
-    """Have an optimiser that has taken no step, with networks on the device of `rate` (), read its
-    learning rate there.
-    """
+    """Have an optimiser that has taken no step read its learning rate from `rate` ()."""
     for group in optimizer.param_groups:
         group["lr"] = rate
         if rate.device.type != "cpu":
@@ -167,9 +155,7 @@ def read_rate_from(rate: torch.Tensor, optimizer: torch.optim.Optimizer) -> None
 
 
 class _Notes(TorchDispatchMode):
-    """Operations inside, with the tensors that they read and wrote, and the memory that they touch
-    as it was before.
-    """
+    """Operations inside, with the tensors of each, and the memory they touch as it was before."""
 
     def __init__(self) -> None:
         super().__init__()

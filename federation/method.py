@@ -28,8 +28,7 @@ class Method(ABC):
     title: ClassVar[str] = ""
     """The row's label in tables; the file's name if empty."""
     sends: ClassVar[frozenset[str]] = frozenset()
-    """Payload kinds that leave a client. The ledger of every run must agree (a contract test sees
-    to it)."""
+    """Payload kinds that leave a client. The contract sees to it that the ledger agrees."""
     protected: ClassVar[Mapping[str, frozenset[str]]] = {}
     """By mechanism of differential privacy, what leaves a client under it: all of it noisy or
     computed from what is, but for `released`, which gives no guarantee. A mechanism that the class
@@ -54,9 +53,7 @@ class Method(ABC):
 
     @classmethod
     def protections(cls) -> Mapping[str, frozenset[str]]:
-        """`protected` as the class itself declares it: what is derived from it may send more, and
-        inherits no promise.
-        """
+        """`protected` as the class itself declares it: derived classes inherit no promise."""
         declared: Mapping[str, frozenset[str]] = vars(cls).get("protected", {})
         return declared
 
@@ -68,9 +65,7 @@ class Method(ABC):
 
     @property
     def declared_budgets(self) -> Mapping[str, float]:
-        """By name, such as `eps1`, the epsilons of noise of its own, as its authors count them and
-        no accountant does; empty where it adds none.
-        """
+        """By name the epsilons of its own noise, as its authors count them; empty for none."""
         return {}
 
     @abstractmethod

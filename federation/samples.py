@@ -125,9 +125,7 @@ def apart() -> Iterator[None]:
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """Neither samples nor time inside count, and a plan books what is done as a look: it is done to
-    look at a run, not by its method.
-    """
+    """Nothing inside counts, and a plan books it as a look: it is done to look at a run."""
     meter = active_meter()
     with apart(), contextlib.nullcontext() if meter is None else meter.having(looks=True):
         token = _active.set(None)
@@ -139,9 +137,7 @@ def aside() -> Iterator[None]:
 
 @contextlib.contextmanager
 def on_client(index: int = TOGETHER) -> Iterator[None]:
-    """What is seen and booked inside is of client `index`, or of several; the time that passes is
-    theirs.
-    """
+    """What is seen, booked and takes time inside is of client `index`, or of several."""
     outer, count, started = client_here(), _active.get(), time.perf_counter()
     try:
         with at_client(index):

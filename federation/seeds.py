@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,9 +14,7 @@ AXES = ("partition", "weights", "sampling", "shuffling", "noise", "attack")
 
 @dataclass(frozen=True)
 class Seeds:
-    """One seed per axis of randomness. Every random stream is named, so that none depends on the
-    order of calls.
-    """
+    """One seed per axis of randomness. Streams are named: none hangs on the order of calls."""
 
     partition: int = 0
     """Which client holds which samples."""
@@ -37,9 +35,7 @@ class Seeds:
         return cls(**dict.fromkeys(axes, seed))
 
     def number(self, axis: str, *names: object) -> int:
-        """A 63-bit seed for the stream `names` of `axis`: a hash, so that neighbouring seeds are
-        unrelated.
-        """
+        """A 63-bit seed for the stream `names` of `axis`: a hash, so neighbours are unrelated."""
         return int(digest([axis, getattr(self, axis), [str(n) for n in names]])[:16], 16) >> 1
 
     def numpy(self, axis: str, *names: object) -> np.random.Generator:
@@ -52,14 +48,9 @@ class Seeds:
         """The torch generator of a named stream, on `device`."""
         return torch.Generator(device).manual_seed(self.number(axis, *names))
 
-    def to_json(self) -> dict[str, int]:
-        return asdict(self)
-
 
 class Stream:
-    """Draws from one named stream, on the run's device; on the `meta` device, where `plan` runs,
-    only shapes.
-    """
+    """Draws from one named stream, on the run's device; only shapes on the `meta` device."""
 
     def __init__(self, generator: torch.Generator | None, device: torch.device):
         self.generator = generator

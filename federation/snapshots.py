@@ -30,9 +30,7 @@ class Snapshots:
         self._last = time.monotonic()
 
     def resume(self, parts: Mapping[str, Any]) -> int:
-        """Restore `parts` (anything with load_state_dict); returns the rounds done, 0 without a
-        whole snapshot.
-        """
+        """Restore `parts` (with load_state_dict); returns the rounds done, 0 without a snapshot."""
         try:
             sealed = self._path.read_bytes() if is_new(self._path, self._newer_than) else b""
         except OSError:
@@ -53,9 +51,7 @@ class Snapshots:
         return rounds
 
     def offer(self, number: int, parts: Mapping[str, Any]) -> None:
-        """Take a snapshot of `parts` (anything with state_dict) after round `number`, if it is
-        time.
-        """
+        """Take a snapshot of `parts` (with state_dict) after round `number`, if it is time."""
         if time.monotonic() - self._last < self._every:
             return
         states = {name: part.state_dict() for name, part in parts.items()}

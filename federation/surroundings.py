@@ -19,8 +19,7 @@ import numpy as np
 import torch
 
 Flag = tuple[Callable[[], Any], Callable[[Any], object]]
-"""One setting of the process, or of the thread, that all computations have in common: what reads
-and what sets it."""
+"""A setting of the process, or of the thread: what reads and what sets it."""
 
 
 def _attribute(owner: Any, name: str) -> Flag:
@@ -127,9 +126,7 @@ def as_now() -> Iterator[None]:
 
 @contextlib.contextmanager
 def flags_of_run() -> Iterator[None]:
-    """Inside, flags are at first those of the run that goes on, if there is one; afterwards they
-    are as before.
-    """
+    """Inside, flags are at first those of the run that goes on; afterwards they are as before."""
     before = flags()
     put_flags(_of_run.get() or {})
     try:

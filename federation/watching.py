@@ -74,9 +74,7 @@ def show(series: str, step: int, value: SupportsFloat) -> None:
 
 
 def show_epoch(what: str, epoch: int, epochs: int, value: SupportsFloat) -> None:
-    """Show a value of an epoch, the `epoch`-th of `epochs` in each round, of the model that is
-    `trained`, where it is.
-    """
+    """Show a value of the `epoch`-th of `epochs` in each round, of the model that is `trained`."""
     watch = _watching()
     if watch is not None:
         client = client_here()

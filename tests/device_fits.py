@@ -9,6 +9,11 @@ from federation.cache import StageCache
 from federation.execution import DEFAULT
 from federation.seeds import Seeds
 
+
+class PowerCutError(Exception):
+    """What ends a run in the middle; not a bug."""
+
+
 SMALLER = {
     "partition.kind": "dirichlet-fedkd",
     "partition.alpha": 10,

@@ -20,24 +20,20 @@ from benchmarks.running.execute import prepare_device
 from benchmarks.scenarios.small import DISJOINT, small_method
 from benchmarks.tables import registry
 from federation import snapshots
-from federation.augmentation import Augmentation, augment
+from federation.augmentation import Augmentation, augment_pairs
 from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.graphs import RECORDERS
 from models.catalogue import build, networks
 from privacy.plan import RELEASED
-from tests.device_fits import federation_on
+from tests.device_fits import PowerCutError, federation_on
 from tests.fakedevice import DEVICE, KIND, fake_device
 from tests.federation.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 
 METHODS = sorted(registry.methods())
-
-
-class PowerCutError(Exception):
-    """Not a bug."""
 
 
 @pytest.fixture
@@ -102,10 +98,19 @@ def follow(method, folder, *, cuts=True, **changes):
     return federation, watch
 
 
+SENDING = {"asyndgan", "fedgen", "fedkd", "fediod", "fediod-segmentation"}
+"""Methods of which what crosses is compared with a true run's; with BatchNorm's buffers."""
+
+
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_keeps_to_its_device(name, tmp_path, brief):
+def test_every_method_keeps_to_its_device_and_sends_what_a_true_run_sends(name, tmp_path, brief):
     method, *others = variants(name)
-    follow(method, tmp_path / "0")
+    changes = {"network.cnn": "resnet8-narrow"} if name in SENDING else {}
+    followed, _ = follow(method, tmp_path / "0", **changes)
+    if name in SENDING:
+        true = federation_on("cpu", method, **changes)
+        fit(true, method)
+        assert followed.channel.ledger == true.channel.ledger
     for number, other in enumerate(others, 1):
         follow(other, tmp_path / str(number), cuts=False)
 
@@ -127,16 +132,6 @@ def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
     follow(replace(method, **OF_THE_AUTHORS), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["asyndgan", "fedgen", "fedkd", "fediod", "fediod-segmentation"])
-def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
-    method, *_ = variants(name)
-    with_buffers = {"network.cnn": "resnet8-narrow"}
-    true = federation_on("cpu", method, **with_buffers)
-    fit(true, method)
-    followed, _ = follow(method, tmp_path, **with_buffers)
-    assert followed.channel.ledger == true.channel.ledger
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -147,10 +142,8 @@ def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
 def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
     with fake_device() as watch:
         images = torch.ones(4, 3, 8, 8, device=DEVICE)
-        assert (
-            augment(images, how, torch.Generator(DEVICE), mean=(0.5, 0.4, 0.3)).device
-            == images.device
-        )
+        draws, mean = torch.Generator(DEVICE), (0.5, 0.4, 0.3)
+        assert augment_pairs(images, None, how, draws, mean)[0].device == images.device
     assert not watch.syncs
 
 
@@ -216,21 +209,20 @@ def test_no_step_of_a_methods_own_loop_waits_but_for_messages_and_strong_views(
     name, tmp_path, monkeypatch
 ):
     method, *_ = variants(name)
-    taken = []
+    taken, waits = [], []
 
-    def waits(count):
-        def steps(loops, number, name=""):
-            taken.extend(range(count))
-            yield from range(count)
+    def steps(loops, number, name=""):
+        yield 0
+        before = watch.syncs.copy()
+        yield 1
+        taken.append(name)
+        waits.extend(watch.syncs - before)
 
-        monkeypatch.setattr(Federation, "steps", steps)
-        with fake_device() as watch:
-            fit(federation_on(DEVICE, method, tmp_path / str(count)), method)
-        return watch.syncs
-
-    further = waits(3) - waits(2)
+    monkeypatch.setattr(Federation, "steps", steps)
+    with fake_device() as watch:
+        fit(federation_on(DEVICE, method, tmp_path), method)
     assert taken
-    assert not [line for line in further if not line.startswith(WAITS)]
+    assert not [line for line in waits if not line.startswith(WAITS)]
 
 
 class Taken:
@@ -251,11 +243,12 @@ class Taken:
 
 @pytest.mark.parametrize(("name", "together"), [*((name, False) for name in PLANS), ("adam", True)])
 def test_a_recorded_step_neither_waits_for_the_device_nor_copies_to_it(name, together, monkeypatch):
-    execution = Execution(compile="graphs", stacked=3 if together else 1)
+    execution = Execution(compile="graphs", stacked=2 if together else 1)
+    sizes = [18, 16] if together else [18]
     with fake_device() as watch:
         recorder = Taken(watch)
         monkeypatch.setitem(RECORDERS, KIND, lambda device: recorder)
-        trained([30, 18, 16], execution, together=together, device=DEVICE, **PLANS[name])
+        trained(sizes, execution, together=together, device=DEVICE, **PLANS[name])
     assert recorder.waits
     assert not any(recorder.waits)
 

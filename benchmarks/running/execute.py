@@ -9,6 +9,7 @@ import platform
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def run_cell(
     record = record_of(
         cell,
         **outcome,
-        seeds=Seeds.moving(cell.seed_axes, cell.seed).to_json(),
+        seeds=asdict(Seeds.moving(cell.seed_axes, cell.seed)),
         machine=machine(cell, context),
         bytes_up=channel.total("up"),
         bytes_down=channel.total("down"),
@@ -281,7 +282,7 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": cell.threads,
         "kernels": "" if cuda else kernels(),
-        **cell.execution.to_json(),
+        **asdict(cell.execution),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "packages": cell.libraries,

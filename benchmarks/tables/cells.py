@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar
@@ -76,7 +76,7 @@ class Cell:
                 for source in self.sources
             ],
             "device": self.device.split(":")[0],
-            "execution": self.execution.to_json(),
+            "execution": asdict(self.execution),
         }
         return digest(identity)
 

@@ -50,9 +50,7 @@ class Evaluation:
         return {name: list(values) for name, values in self._history.items()}
 
     def begin_history(self, history: Mapping[str, Sequence[float]] | None = None) -> History:
-        """Begin the history anew, or go on after `history`; for the suite, which writes what it
-        returns.
-        """
+        """Begin the history anew, or go on after `history`; the suite writes what is returned."""
         self._history = {name: list(values) for name, values in (history or {}).items()}
         return self._history
 
@@ -64,18 +62,14 @@ class Evaluation:
         self.begin_history(history)
 
     def note(self, name: str, value: float) -> None:
-        """Keep a value of the method's own in the history, for measures. Raises ValueError for the
-        name of a metric: `track` measures these.
-        """
+        """Keep a value of the method's own. Raises ValueError for the name of a metric."""
         if name.partition("@")[0] in METRICS:
             raise ValueError(f"{name} is a metric: federation.evaluation.track(model) measures it")
         self._history.setdefault(name, []).append(value)
 
     @property
     def test_set(self) -> LabelledSet:
-        """For measures alone. Raises AccessError while a method fits: none may learn from it, or
-        choose anything by it.
-        """
+        """For measures alone. Raises AccessError while a method fits: none may learn from it."""
         refuse("evaluation.test_set is for measures; no method learns from the test set")
         return self._held.test
 
@@ -138,17 +132,13 @@ class Evaluation:
         return found
 
     def validate(self, model: nn.Module) -> dict[str, float]:
-        """Metrics on the server's validation set (none while planning). Raises ValueError if it has
-        none.
-        """
+        """Metrics on the server's validation set, as `require_validation`; none while planning."""
         return self.measured(model, self.require_validation())
 
     def measured(
         self, model: nn.Module, held: LabelledSet, trained_for: Task | None = None
     ) -> dict[str, float]:
-        """Metrics on any labelled set, of a network that was trained for the federation's task, or
-        for `trained_for`.
-        """
+        """Metrics of a network for the federation's task, or `trained_for`, on any labelled set."""
         return evaluate(model, held, self._task, self._normalise, trained_for)
 
     def require_validation(self) -> LabelledSet:

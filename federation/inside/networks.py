@@ -31,9 +31,7 @@ class HeterogeneousClientsError(Exception):
 
 
 class Networks:
-    """Makes networks on the run's device; random weights are drawn from streams of the weights
-    axis.
-    """
+    """Makes networks on the run's device; random weights are of streams of the weights axis."""
 
     def __init__(self, setup: Setup, evaluation: Evaluation):
         self._setup = setup
@@ -41,12 +39,10 @@ class Networks:
         self.server = setup.network
         """Name of the global model's network."""
         self.image_shape = setup.image_shape
-        """Channels and sides of what networks take: height and width, or depth, height and
-        width."""
+        """Channels and sides of what networks take: height and width, before them a depth."""
         self.device = setup.device
         self.execution = replace(setup.execution, stacked=1) if setup.planned else setup.execution
-        """Precision, compilation, and how many clients train side by side: one in a plan, which
-        costs the same."""
+        """Precision, compilation, clients side by side: one in a plan, which costs the same."""
 
     def initial(self, network: str = "", task: Task | None = None) -> nn.Module:
         """The network `network`, or the server's, before training: ImageNet weights if the table
@@ -56,21 +52,23 @@ class Networks:
         ImageNet's; teachers do not. `task` is what it has outputs for, if not the federation's.
         """
         network = network or self.server
-        channels, *sides = self.image_shape
         outputs = (task or self._setup.task).outputs
         if self._setup.planned:
             return self._structure(network, outputs)
-        model = self.new_module(lambda: catalogue.build(network, channels, outputs, sides), network)
+        model = self.new_module(lambda: self.build(network, outputs), network)
         if self._setup.pretrained:
             from models.networks.imagenet import load_imagenet
 
             load_imagenet(model, network)
         return model
 
+    def build(self, network: str, outputs: int) -> nn.Module:
+        """The network `network` for the run's images, its weights drawn without a stream."""
+        channels, *sides = self.image_shape
+        return catalogue.build(network, channels, outputs, sides)
+
     def new_module(self, build: Callable[[], M], *names: object) -> M:
-        """What `build` makes, on the run's device, with random weights from the stream `names` of
-        the weights axis.
-        """
+        """What `build` makes, on the device, its weights from the stream `names` of their axis."""
         if self._setup.planned:
             with torch.device("meta"):
                 return build()
@@ -97,15 +95,12 @@ class Networks:
         return side_by_side(self.execution, self._structure(client.network, outputs))
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
-        """The network of a checkpoint, with its weights, in evaluation mode. Raises ValueError for
-        weights of another one.
-        """
-        channels, *sides = self.image_shape
+        """A checkpoint's network, in evaluation mode. Raises ValueError for others' weights."""
         if self._setup.planned:
             shared = self._structure(checkpoint.network, checkpoint.outputs)
             return _structure_copied(shared).eval()
         with torch.random.fork_rng(devices=[]):
-            model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, sides)
+            model = self.build(checkpoint.network, checkpoint.outputs)
         try:
             model.load_state_dict(checkpoint.state)
         except RuntimeError as error:
@@ -116,18 +111,14 @@ class Networks:
         return channels_last(model.to(self.device)).eval()
 
     def replace_head(self, model: nn.Module, outputs: int, *names: object) -> nn.Module:
-        """Give `model` a new random linear head; `names` name the stream of the weights axis it is
-        drawn from.
-        """
+        """Give `model` a new linear head, its weights from the stream `names` of their axis."""
         if self._setup.planned:
             return catalogue.replace_head(_structure_copied(model), outputs)
         with self._weights_from("head", *names):
             return catalogue.replace_head(model, outputs)
 
     def checkpoint(self, model: nn.Module, network: str = "", owner: str = "server") -> Checkpoint:
-        """A checkpoint of a module that a method trained by itself, of the network `network` or the
-        server's, with the history tracked so far.
-        """
+        """A checkpoint of `network`, or the server's, with the history tracked so far."""
         meter = active_meter()
         scope = meter.scope if meter is not None else ""  # stands in for the content of tensors
         state, outputs = state_of(model), self._setup.task.outputs
@@ -181,9 +172,7 @@ def _meta_module(network: str, channels: int, outputs: int, sides: tuple[int, ..
 
 
 def _structure_copied(module: M) -> M:
-    """A copy of a network without weights, for planning; `copy.deepcopy` takes a hundred times as
-    long.
-    """
+    """A copy of a planned network; `copy.deepcopy` takes a hundred times as long."""
     copied = module.__class__.__new__(module.__class__)
     copied.__dict__ = {
         name: value.copy() if isinstance(value, dict) else value

@@ -48,9 +48,7 @@ class Protection:
 
     @property
     def counts(self) -> tuple[GaussianSteps, ...]:
-        """What releasing a client's label counts costs: one more or one less sample changes them by
-        1.
-        """
+        """What the release of a client's label counts costs: one sample changes them by 1."""
         noisy = "labels" in self.kinds and self.plan.mechanism != RELEASED
         return (GaussianSteps(self.plan.counts_noise, 1.0, 1),) if noisy else ()
 
@@ -106,9 +104,7 @@ class Privacy:
         return self._setup.stream("noise", digest(asdict(self.plan)), *names)
 
     def spend(self, client: Client, *releases: Steps) -> None:
-        """Book what `client` is about to release. Raises BudgetExhaustedError if it would pass the
-        budget.
-        """
+        """Book what `client` will release. Raises BudgetExhaustedError where the budget ends."""
         self._protected.accountant.spend(client.index, *releases)
 
     def note(self, text: str) -> None:
@@ -135,9 +131,7 @@ class Privacy:
                 )
 
     def can_train(self, client: Client, plan: TrainingPlan) -> bool:
-        """Whether the client's privacy budget has a step of `plan` left; always, where there is
-        none.
-        """
+        """Whether the client has budget for a step of `plan`; always where there is no budget."""
         private = self.steps(client, plan)
         return private is None or private.steps > 0
 

@@ -24,9 +24,7 @@ from federation.training.plan import TrainingPlan
 
 @dataclass(frozen=True)
 class Setup:
-    """Who takes part in what, with which networks and plans, and how it runs; without what it is
-    measured on.
-    """
+    """Who takes part in what, by which plans, and how it runs; not what it is measured on."""
 
     clients: tuple[Client, ...]
     public: PublicData
@@ -77,9 +75,7 @@ class HeldOut:
 
 
 class Streams:
-    """Streams of the run's seeds. While planning they draw shapes, but participants all the
-    same.
-    """
+    """Streams of the run's seeds. While planning they draw shapes, but the same participants."""
 
     def __init__(self, setup: Setup):
         self._setup = setup

@@ -92,15 +92,11 @@ class Stages:
         another task; no private form.
         """
         setup = self._setup
-        channels, *sides = setup.image_shape
 
         def teaching(client: Client) -> LocalTraining:
             task, names = client.task or setup.task, ("teacher", client.index)
-            model = self._networks.new_module(
-                lambda: catalogue.build(client.network, channels, task.outputs, sides),
-                *names,
-                client.network,
-            )
+            build = functools.partial(self._networks.build, client.network, task.outputs)
+            model = self._networks.new_module(build, *names, client.network)
             label = f"teacher {client.index + 1}/{len(setup.clients)}"
             training = Training(task.loss, setup.local, names, label, normalise=client.normalise)
             return LocalTraining(client, model, training)
@@ -176,9 +172,7 @@ class Stages:
         ]
 
     def _groups(self) -> list[list[int]]:
-        """Positions of clients whose networks learn side by side, as many as the run says in a
-        group; each of the others is by itself.
-        """
+        """Positions of clients that learn side by side, by group; each other one by itself."""
         clients, size = self._setup.clients, self._networks.execution.stacked
         able = [p for p, client in enumerate(clients) if self._networks.takes_turns(client)]
         alone = [[p] for p in range(len(clients)) if p not in able]
@@ -288,9 +282,7 @@ class Stages:
 
 
 def _described(value: object | None) -> list[str]:
-    """A task, a normalisation, or what transforms before it, as keys know it: its settings, and
-    the code of its class.
-    """
+    """What has settings, as keys know it: these, the code of its class, and its transform's."""
     if value is None:
         return []
     transform = getattr(value, "transform", None)

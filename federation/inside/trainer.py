@@ -107,9 +107,7 @@ class Trainer:
         samples: Callable[[Shard], TrainingSet] = labelled,
         **options: Any,
     ) -> LocalTraining:
-        """Training on the client's own labels, or by another `loss`; `options` are further fields
-        of `Training`.
-        """
+        """Training on own labels, or by another `loss`; `options` are fields of `Training`."""
         loss, words = loss or (client.task or self._setup.task).loss, map(str, names)
         label = " ".join([f"client {client.index + 1}/{len(self._setup.clients)}", *words])
         streams = ("client", client.index, *names)

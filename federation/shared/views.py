@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from federation.augmentation import Augmentation, RandAugment, augment, rand_augment
+from federation.augmentation import Augmentation, RandAugment, rand_augment
 from federation.data import LabelledSet
 from federation.federation import Federation
 from federation.seeds import Stream
@@ -74,7 +74,7 @@ def strong_view(
     )
     hole = 0 if dense else round(cutout * min(images.shape[2:]))
     cut = Augmentation(cutout=hole) if hole else None
-    return augment(strong, cut, stream.generator, mean=federation.normalise.mean)
+    return augmented(strong, cut, stream.generator, federation.normalise.mean)
 
 
 def update_ema(ema: nn.Module, model: nn.Module, decay: float) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from abc import ABC, abstractmethod
+from typing import ClassVar, Protocol, cast
 
 import torch
 
@@ -56,9 +57,7 @@ class ConditionedTask(Task, Protocol):
         """What a client sends of its targets for a generator, whole numbers (n, *sides)."""
 
     def condition(self, maps: torch.Tensor) -> torch.Tensor:
-        """What a generator is told of `label_maps`, float32 (n, condition_channels, *sides) in
-        [-1, 1].
-        """
+        """For a generator: float32 (n, condition_channels, *sides) in [-1, 1] of `label_maps`."""
 
     def pictured(self, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Which of a sample's images and targets a generator imitates, (n, c, *sides)."""
@@ -67,8 +66,31 @@ class ConditionedTask(Task, Protocol):
         """How many pixels of all label maps each class has, int64 (classes,)."""
 
 
-class LabelMaps:
-    """What a generator is told and imitates where targets are classes of pixels."""
+class LabelMaps(ABC):
+    """What a generator is told and imitates where targets are classes or regions of pixels."""
+
+    dense: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many classes or regions there are."""
+
+    @abstractmethod
+    def layers(self, maps: torch.Tensor) -> torch.Tensor:
+        """Layers (n, outputs, *sides) of label maps: 1 where a class or region is, else 0."""
+
+    @property
+    def condition_channels(self) -> int:
+        return self.outputs
+
+    def condition(self, maps: torch.Tensor) -> torch.Tensor:
+        """What a generator is told of an image: its layers, from -1 to 1."""
+        return 2 * self.layers(maps).float() - 1
+
+    def pixel_counts(self, maps: torch.Tensor) -> torch.Tensor:
+        """How many pixels of all label maps are of each class or region, (outputs,)."""
+        return self.layers(maps).flatten(2).sum(dim=(0, 2)).long()
 
     def label_maps(self, targets: torch.Tensor) -> torch.Tensor:
         """The targets themselves."""

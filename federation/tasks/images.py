@@ -34,9 +34,7 @@ class Classification:
         return outputs.softmax(dim=1)
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Categorical cross-entropy between teacher probabilities and the student, l_1 of DLAD's
-        Eq. 2.
-        """
+        """Cross-entropy with teacher probabilities, l_1 of DLAD's Eq. 2."""
         return F.cross_entropy(outputs, targets, reduction="none")
 
     def metrics(self) -> Accuracy:
@@ -45,9 +43,7 @@ class Classification:
 
 @dataclass(frozen=True)
 class MultiLabel:
-    """Any number of `findings` per image, each present or not; targets uint8 (n, findings), 255
-    where that is not known.
-    """
+    """Any of `findings` in each image; targets uint8 (n, findings), 255 where it is not known."""
 
     findings: tuple[str, ...]
     dense: ClassVar[bool] = False
@@ -60,9 +56,7 @@ class MultiLabel:
         return len(self.findings)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean binary cross-entropy over the findings that are known of each image, (n,); 0 for an
-        image without any.
-        """
+        """Mean binary cross-entropy over the known findings of each image, (n,); 0 without any."""
         known, present = targets != UNKNOWN, (targets == 1).to(outputs)
         losses = F.binary_cross_entropy_with_logits(outputs, present, reduction="none") * known
         return losses.sum(dim=1) / known.sum(dim=1).clamp(min=1)
@@ -71,18 +65,14 @@ class MultiLabel:
         return outputs.sigmoid()
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean over findings, (n,), of the binary cross-entropy with teacher probabilities (n,
-        findings).
-        """
+        """Mean over findings of the binary cross-entropy with teacher probabilities, (n,)."""
         return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").mean(dim=1)
 
     def metrics(self) -> MeanAUC:
         return MeanAUC()
 
     def place(self, outputs: torch.Tensor, findings: Sequence[str]) -> torch.Tensor:
-        """Outputs (n, len(findings)) for the findings of another label set, in the places of this
-        one's; NaN where it has none.
-        """
+        """Outputs for `findings`, in the places of this label set; NaN where these lack one."""
         placed = outputs.new_full((len(outputs), len(self.findings)), math.nan)
         for column, finding in enumerate(self.findings):
             if finding in findings:

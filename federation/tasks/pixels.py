@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -27,65 +26,35 @@ BRATS = (("whole-tumour", (1, 2, 4)), ("tumour-core", (1, 4)), ("enhancing", (4,
 necrotic core, 2 oedema, 4 enhancing tumour."""
 
 
-class PixelClasses(LabelMaps, ABC):
+class PixelClasses(LabelMaps):
     """Outputs (n, classes, *sides) are scores of each pixel's classes; targets int64 (n, *sides)
     are these, or what `classes_of` makes them of.
     """
 
-    dense: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def outputs(self) -> int:
-        """How many classes there are."""
-
     def classes_of(self, targets: torch.Tensor) -> torch.Tensor:
-        """The class of every pixel of targets, int64 (n, *sides); none of them where there is no
-        label.
-        """
+        """The class of every pixel, int64 (n, *sides); another number where there is no label."""
         return targets
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
         return outputs.softmax(dim=1)
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, classes,
-        *sides).
-        """
+        """Mean over pixels, (n,), of the cross-entropy with probabilities (n, classes, *sides)."""
         return mean_over_pixels(F.cross_entropy(outputs, targets, reduction="none"))
 
-    @property
-    def condition_channels(self) -> int:
-        return self.outputs
-
-    def condition(self, maps: torch.Tensor) -> torch.Tensor:
-        """What a generator is told of an image, a map for each class: 1 where it is, -1 elsewhere
-        and where there is no label.
-        """
-        return 2 * self._one_hot(maps).float() - 1
-
-    def pixel_counts(self, maps: torch.Tensor) -> torch.Tensor:
-        """How many pixels of all label maps are of each class, (classes,)."""
-        return self._one_hot(maps).flatten(2).sum(dim=(0, 2))
-
-    def _one_hot(self, maps: torch.Tensor) -> torch.Tensor:
-        """bool (n, classes, *sides); false for all classes where there is no label."""
+    def layers(self, maps: torch.Tensor) -> torch.Tensor:
         classes = torch.arange(self.outputs, device=maps.device)
         return self.classes_of(maps)[:, None] == classes.view(-1, *[1] * (maps.ndim - 1))
 
 
 def _by_pixel(outputs: torch.Tensor) -> torch.Tensor:
-    """Scores (pixels of all samples, classes): of maps cross-entropy has no deterministic gradient
-    on CUDA.
-    """
+    """Scores (pixels, classes): cross-entropy of maps has no deterministic gradient on CUDA."""
     return outputs.flatten(2).transpose(1, 2).flatten(0, 1)
 
 
 @dataclass(frozen=True)
 class Segmentation(PixelClasses):
-    """One label out of `classes` per pixel or voxel; targets int64 (n, *sides), 255 where there is
-    no label.
-    """
+    """A label of `classes` for each pixel or voxel; targets int64 (n, *sides), 255 for none."""
 
     classes: int
     metric_names: ClassVar[tuple[str, ...]] = ("miou",)
@@ -95,9 +64,7 @@ class Segmentation(PixelClasses):
         return self.classes
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean cross-entropy over the labelled pixels of each image, (n,); 0 for an image without
-        any.
-        """
+        """Mean cross-entropy over the labelled pixels of each image, (n,); 0 without any."""
         pixels = _by_pixel(outputs)
         losses = F.cross_entropy(pixels, targets.flatten(), ignore_index=IGNORE, reduction="none")
         labelled = (targets != IGNORE).flatten(1).sum(dim=1).clamp(min=1)
@@ -109,9 +76,7 @@ class Segmentation(PixelClasses):
 
 @dataclass(frozen=True)
 class Nuclei(PixelClasses):
-    """Three classes per pixel of object maps; targets int64 (n, h, w), 0 for background, an object
-    number elsewhere.
-    """
+    """Three classes for each pixel; targets int64 (n, h, w), 0 or the number of an object."""
 
     outputs: ClassVar[int] = CLASSES
     classes: ClassVar[int] = CLASSES
@@ -132,9 +97,7 @@ class Nuclei(PixelClasses):
         return ternary(targets)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Weighted cross-entropy with the classes of the objects' pixels, mean over pixels,
-        (n,).
-        """
+        """Weighted cross-entropy with the classes of pixels, mean over pixels, (n,)."""
         classes = self.classes_of(targets)
         weights = sum(weight * (classes == n) for n, weight in enumerate(self.weights))
         losses = F.cross_entropy(_by_pixel(outputs), classes.flatten(), reduction="none")
@@ -154,9 +117,7 @@ class Nuclei(PixelClasses):
 
 @dataclass(frozen=True)
 class Regions(LabelMaps):
-    """Overlapping regions of label maps, each by a sigmoid of its own; targets int64 (n, *sides),
-    255 where there is no label.
-    """
+    """Overlapping regions, each by a sigmoid; targets int64 (n, *sides), 255 for no label."""
 
     regions: tuple[tuple[str, tuple[int, ...]], ...]
     """Name and labels of each."""
@@ -170,7 +131,6 @@ class Regions(LabelMaps):
     """Added to the numerator and the denominator of the soft Dice, in pixels."""
     reading: Reading = "paper"
     """How metrics are read where a paper and its code differ (`metrics.masks`)."""
-    dense: ClassVar[bool] = True
 
     @property
     def outputs(self) -> int:
@@ -186,34 +146,21 @@ class Regions(LabelMaps):
             return ("dice", "sensitivity", "specificity", "hd95")
         return ("dice", *(f"dice-{name}" for name, _ in self.regions))
 
-    def masks(self, targets: torch.Tensor) -> torch.Tensor:
-        """The regions of label maps (n, *sides), float32 (n, regions, *sides) of 0 and 1."""
+    def layers(self, maps: torch.Tensor) -> torch.Tensor:
         layers = [
-            torch.stack([targets == label for label in labels]).any(dim=0)
+            torch.stack([maps == label for label in labels]).any(dim=0)
             for _, labels in self.regions
         ]
         return torch.stack(layers, dim=1).float()
 
-    @property
-    def condition_channels(self) -> int:
-        return self.outputs
-
-    def pixel_counts(self, targets: torch.Tensor) -> torch.Tensor:
-        """How many pixels of all targets are of each region, (regions,); of one region, how many
-        are outside and inside, (2,).
-        """
-        inside = self.masks(targets).flatten(2).sum(dim=(0, 2)).long()
-        return inside if len(inside) > 1 else torch.cat([targets.numel() - inside, inside])
-
-    def condition(self, targets: torch.Tensor) -> torch.Tensor:
-        """What a generator is told of an image: its regions, -1 outside and 1 inside."""
-        return 2 * self.masks(targets) - 1
+    def pixel_counts(self, maps: torch.Tensor) -> torch.Tensor:
+        """Pixels in each region, (regions,); of one region, those outside and inside, (2,)."""
+        inside = super().pixel_counts(maps)
+        return inside if len(inside) > 1 else torch.cat([maps.numel() - inside, inside])
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Binary cross-entropy, mean over labelled pixels and regions, and soft Dice loss, mean
-        over regions, (n,).
-        """
-        masks, labelled = self.masks(targets), (targets != IGNORE)[:, None].float()
+        """Binary cross-entropy of labelled pixels and soft Dice loss, means over regions, (n,)."""
+        masks, labelled = self.layers(targets), (targets != IGNORE)[:, None].float()
         entropy = F.binary_cross_entropy_with_logits(outputs, masks, reduction="none") * labelled
         shares = labelled.flatten(1).mean(dim=1).clamp(min=1e-12)
         losses = self.cross_entropy * mean_over_pixels(entropy) / shares
@@ -230,9 +177,7 @@ class Regions(LabelMaps):
         return outputs.sigmoid()
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Binary cross-entropy with teacher probabilities (n, regions, *sides), mean over pixels
-        and regions, (n,).
-        """
+        """Mean, (n,), of the binary cross-entropy with probabilities (n, regions, *sides)."""
         return mean_over_pixels(
             F.binary_cross_entropy_with_logits(outputs, targets, reduction="none")
         )

@@ -25,9 +25,7 @@ DARK = 0.05
 
 
 def to_kspace(images: Tensor) -> Tensor:
-    """Complex k-space (..., h, w) of images (..., h, w), its centre in the middle; orthonormal, so
-    that energy stays what it is (Parseval).
-    """
+    """Complex k-space (..., h, w) of images, its centre in the middle; orthonormal."""
     shifted = torch.fft.ifftshift(images, dim=SIDES)
     return torch.fft.fftshift(torch.fft.fft2(shifted, norm="ortho"), dim=SIDES)
 
@@ -39,9 +37,7 @@ def to_images(kspace: Tensor) -> Tensor:
 
 
 def zero_filled(images: Tensor, columns: Tensor) -> Tensor:
-    """Magnitudes float32 (..., h, w) of images whose k-space has the measured `columns` (..., 1, w)
-    alone, 1 or True where it has them.
-    """
+    """Magnitudes float32 (..., h, w) of images, of whose k-space `columns` (..., 1, w) are kept."""
     return to_images(to_kspace(images) * columns).abs()
 
 
@@ -76,9 +72,7 @@ def random_columns(draws: Tensor, acceleration: float, centre: float) -> Tensor:
 
 @dataclass(frozen=True)
 class DenseRegression:
-    """`channels` real values per pixel or voxel; targets float32 (n, channels, *sides) of
-    `targets_of`.
-    """
+    """`channels` values for each pixel or voxel; targets float32 (n, channels, *sides)."""
 
     channels: int
     dense: ClassVar[bool] = True
@@ -123,18 +117,14 @@ class Reconstruction(DenseRegression):
         return VolumeQuality()
 
     def seen(self, images: Tensor, draws: Tensor) -> Tensor:
-        """Zero-filled images of fully sampled ones (n, 1, h, w); `draws` (n, w), uniform in [0, 1),
-        decide on each one's columns.
-        """
+        """Zero-filled images of whole ones (n, 1, h, w); `draws` (n, w) in [0, 1) decide."""
         columns = random_columns(draws, self.acceleration, self.centre)
         return zero_filled(images, columns[:, None, None])
 
     # -- what a generator is told (FedIOD: "the contour of the foreground of the brain") --
 
     def label_maps(self, targets: Tensor) -> Tensor:
-        """The foreground, int64 (n, h, w): 1 where an image, smoothed and with dark parts of a few
-        pixels closed, is brighter than `DARK`.
-        """
+        """The foreground, int64 (n, h, w): where a smoothed, closed image is above `DARK`."""
         bright = (F.avg_pool2d(targets, 3, 1, 1) > DARK).to(targets.dtype)
         framed = F.pad(bright, (4, 4, 4, 4))  # beyond the image it is dark
         closed = -F.max_pool2d(-F.max_pool2d(framed, 5, 1), 5, 1)

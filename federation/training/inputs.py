@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import nn
 
-from federation.augmentation import Augmentation, augment, augment_pairs, filled
+from federation.augmentation import Augmentation, augment_pairs, filled
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -31,9 +31,7 @@ class InputTransform(Protocol):
     """
 
     def __call__(self, samples: torch.Tensor) -> torch.Tensor:
-        """float32 (n, c, *sides) to float32 of as many samples; the same samples always give the
-        same.
-        """
+        """float32 (n, c, *sides) to float32 of as many samples, always the same."""
 
 
 @dataclass(frozen=True)
@@ -82,20 +80,27 @@ def augmented(
     generator: torch.Generator | None,
     mean: tuple[float, ...],
 ) -> torch.Tensor:
-    """Stored samples (n, c, *sides) as `unit_range` gives them, after `augment`.
+    """Stored samples (n, c, *sides) as `unit_range` gives them, augmented by `how`."""
+    return augmented_pairs(samples, None, how, generator, mean)[0]
+
+
+def augmented_pairs(
+    samples: torch.Tensor,
+    maps: torch.Tensor | None,
+    how: Augmentation | None,
+    generator: torch.Generator | None,
+    mean: tuple[float, ...],
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The same with maps of the samples' pixels.
 
     Raises ValueError for samples that the augmentation is not made for.
     """
-    _check_shift(samples, how)
-    return augment(unit_range(samples), how, generator, mean=mean)
-
-
-def _check_shift(samples: torch.Tensor, how: Augmentation | None) -> None:
     if how is not None and how.channel_shift and samples.dtype != torch.uint8:
         raise ValueError(
             "a channel shift is a share of the pixel range, and float32 samples have none; set"
             " augmentation.channel_shift to 0"
         )
+    return augment_pairs(unit_range(samples), maps, how, generator, mean)
 
 
 @dataclass(frozen=True)
@@ -115,11 +120,10 @@ class Inputs:
 
         Raises ValueError for samples that the augmentation is not made for.
         """
-        _check_shift(samples, self.augmentation)
         sides = samples.shape[2:]
         of_pixels = targets.ndim > len(sides) and targets.shape[-len(sides) :] == sides
-        changed, moved = augment_pairs(
-            unit_range(samples),
+        changed, moved = augmented_pairs(
+            samples,
             targets if of_pixels else None,
             self.augmentation,
             self.generator,
@@ -129,9 +133,7 @@ class Inputs:
 
 
 def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-    """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm
-    cannot take it).
-    """
+    """Shuffled batches of indices; a last single sample is left out (BatchNorm cannot take it)."""
     order = torch.randperm(samples, generator=generator, device=generator.device)
     for batch in order.split(batch_size):
         if len(batch) > 1 or (len(batch) == 1 and 1 in (batch_size, samples)):

@@ -1,6 +1,4 @@
-"""The loops that all learning here goes through: training, prediction, and measuring on labelled
-data, on tensors in memory.
-"""
+"""The loops of all learning here: training, prediction, and measuring on labelled data."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from federation.costs import active_meter
 from federation.data import LabelledSet, TrainingSet
 from federation.execution import DEFAULT, Execution
-from federation.graphs import Replayed, read_rate_from, recorder_on
+from federation.graphs import RECORDERS, Replayed, read_rate_from
 from federation.samples import see
 from federation.tasks.base import Task
 from federation.tasks.images import placed
@@ -38,9 +36,7 @@ Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch
 
 
 def forward_pass(execution: Execution, device: torch.device, full_batch: bool = True) -> Forward:
-    """The forward pass of a training step. What is no full batch runs eagerly, or every size would
-    be compiled.
-    """
+    """The forward pass of a step; eager for no full batch, or every size would be compiled."""
     autocast = device.type if execution.precision == "bf16" else ""
     if not (execution.compiled and full_batch):
         return functools.partial(_forward, autocast)
@@ -57,9 +53,7 @@ def _forward(
 
 @functools.cache
 def _compiled(mode: str) -> Callable[..., torch.Tensor]:
-    """One compiled function for the whole process: networks of the same shape, of whatever client
-    or cell, share its code.
-    """
+    """One compiled function for the process: networks of one shape share its code."""
     # Shapes in one process are networks x batch sizes. Past the limit dynamo would go eager
     # silently, and numbers would depend on what a worker ran before; so it fails.
     torch._dynamo.config.recompile_limit = 64
@@ -144,7 +138,8 @@ def training_steps(
     stored = [samples.images, samples.targets]
     if samples.weights is not None:
         stored.append(samples.weights)
-    recorder = recorder_on(device) if replayed else None
+    make = RECORDERS.get(device.type) if replayed else None
+    recorder = None if make is None else make(device)
     streams = steady.streams if steady is not None else ()
     generators = [inputs.generator, *(stream.generator for stream in streams if stream.generator)]
     whole_step = Replayed(step, generators, recorder)

@@ -1,6 +1,4 @@
-"""DP-SGD for a client's training (Abadi et al. 2016, "Deep learning with differential privacy"),
-through Opacus.
-"""
+"""DP-SGD for a client's training (Abadi et al. 2016), through Opacus."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ from privacy.releases import GaussianSteps
 
 
 class MixingLayerError(Exception):
-    """A network has a layer that mixes the samples of a batch, so that no sample has a gradient of
-    its own.
-    """
+    """A layer of a network mixes the samples of a batch: none has a gradient of its own."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.augmentation import augment
 from federation.client import Client, Shard
 from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.seeds import Stream
 from federation.shared.learner import Learner, steps_per_epoch
 from federation.shared.remote import ask
-from federation.training.inputs import unit_range
+from federation.training.inputs import augmented
 from methods.fediod.losses import adversarial_loss, discriminator_loss, size_weights
 from methods.fediod.settings import Settings
 from models.generative import Generator, PatchDiscriminator
@@ -93,12 +92,14 @@ class Node:
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
         """A step of D_k on images received and as many own; returns E[D_k(x')] of these."""
-        own = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
-        augmentation = self.federation.augmentation
+        stored = shard.images_at(self.stream.choose(len(shard), len(generated)))
+        augmentation, normalise = self.federation.augmentation, self.federation.normalise
         on_generated = self.judge(generated)
+        how = None
         if self.settings.augment_own and augmentation is not None:
-            own = augment(own, replace(augmentation, cutout=0), self.stream.generator)
-        on_own = self.judge(self.federation.normalise(own))
+            how = replace(augmentation, cutout=0)
+        own = augmented(stored, how, self.stream.generator, normalise.mean)
+        on_own = self.judge(normalise(own))
         discriminator_loss(on_generated, on_own, self.settings.logarithmic).backward()
         self.discriminator.step()
         return on_own.detach().sigmoid().mean()

@@ -3,11 +3,15 @@
 import pytest
 import torch
 
-from federation.augmentation import Augmentation, augment
+from federation.augmentation import Augmentation, augment_pairs
 
 
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)
+
+
+def augment(images, how, draws, mean=(0.5,)):
+    return augment_pairs(images, None, how, draws, mean)[0]
 
 
 def dots(count, side, row, column):
@@ -101,12 +105,7 @@ def test_points_from_outside_take_the_value_of_the_border(how):
     torch.testing.assert_close(augment(images, how, generator()), images)
 
 
-ALL = Augmentation(rotation=20, shift=0.2, channel_shift=0.2, horizontal_flip=True)
-
-
 # -- crop and cutout --
-
-GREY = (0.5,)
 
 
 def test_a_crop_is_one_of_the_windows_of_the_bordered_image_and_all_occur_alike():
@@ -144,7 +143,7 @@ def test_a_flip_next_to_a_crop_mirrors_exactly():
 
 def holes(side, cutout, count=400):
     """The distinct sets of pixels that cutouts of black images leave grey."""
-    out = augment(torch.zeros(count, 1, side, side), Augmentation(cutout=cutout), generator(), GREY)
+    out = augment(torch.zeros(count, 1, side, side), Augmentation(cutout=cutout), generator())
     assert set(out.unique().tolist()) == {0, 0.5}
     return {tuple((image[0] == 0.5).int().flatten().tolist()) for image in out}
 
@@ -170,11 +169,3 @@ def test_a_cutout_takes_the_mean_of_each_channel_and_leaves_the_rest():
     assert changed.flatten(1).sum(dim=1).min() >= 4  # a corner: half the side each way
     inside = out.permute(0, 2, 3, 1)[changed]
     torch.testing.assert_close(inside, torch.tensor([0.1, 0.2, 0.3]).expand_as(inside))
-
-
-def test_a_cutout_without_a_mean_is_refused():
-    with pytest.raises(ValueError, match="give augment\\(\\) the mean"):
-        augment(torch.zeros(1, 1, 4, 4), Augmentation(cutout=2), generator())
-
-
-STANDARD = Augmentation(crop=4, horizontal_flip=True, cutout=8)

@@ -57,7 +57,7 @@ def content(shape, dtype, seed):
     return numbers % 2 == 0 if dtype == torch.bool else numbers.to(dtype)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(PAYLOAD)
 def test_the_encoding_of_any_payload_is_that_of_the_library_byte_for_byte(layout):
     tensors = {

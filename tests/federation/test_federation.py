@@ -11,10 +11,7 @@ from federation.costs import Meter, Work, metering
 from federation.training.loops import predict
 from federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, make_federation
-
-
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+from tests.methods.shards import same_bits
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +31,7 @@ def test_an_upload_costs_exactly_the_bytes_of_its_encoding(trained):
     assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
         ("up", "parameters", 1, len(raw))
     ]
-    assert same(received.state, model.state)
+    assert same_bits(received.state, model.state)
     assert dataclasses.replace(received, state=model.state) == model
 
 

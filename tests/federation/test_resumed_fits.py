@@ -14,6 +14,7 @@ from federation.snapshots import Snapshots
 from federation.training.plan import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.fediod import FedIOD
+from tests.device_fits import PowerCutError
 from tests.federation.tiny import make_federation
 
 METHODS = {
@@ -23,10 +24,6 @@ METHODS = {
     "fediod": FedIOD(epochs=4, batch_size=4, latent=5, width=4, discriminator_width=4, samples=3),
 }
 """That every method goes on is in `tests/methods/test_every_method.py`."""
-
-
-class PowerCutError(Exception):
-    """What ends a run in the middle."""
 
 
 @pytest.fixture(autouse=True)

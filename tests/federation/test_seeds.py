@@ -41,6 +41,3 @@ def test_a_stream_is_the_hash_of_its_axis_seed_and_names():
         Seeds(weights=5).number("weights", "head", 3)
         == int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
     )
-
-
-# -- streams --

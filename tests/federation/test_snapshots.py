@@ -12,8 +12,6 @@ from federation.snapshots import Snapshots
 from federation.training.plan import TrainingPlan
 
 OPTIMIZERS = {
-    "adam": lambda model: torch.optim.Adam(model.parameters(), lr=0.1, betas=(0.5, 0.9)),
-    "sgd with momentum": lambda model: torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
     "adam of a plan": (
         lambda model: TrainingPlan(9, 1, lr=0.1, weight_decay=0.01).make_optimizer(
             model.parameters(), fused=False
@@ -26,7 +24,6 @@ OPTIMIZERS = {
     ),
 }
 SCHEDULES = {
-    "cosine": lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 9, 0.01),
     "cosine of a plan": TrainingPlan(9, 1, lr=0.1, schedule="cosine", final_lr=0.01).make_schedule,
     "constant of a plan": TrainingPlan(9, 1, lr=0.1).make_schedule,
 }

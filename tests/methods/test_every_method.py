@@ -18,7 +18,7 @@ from methods.fedad import FedAD
 from methods.fedavg import FedAvg
 from methods.fediod import FedIOD
 from methods.fedmd import FedMD
-from tests.device_fits import federation_on
+from tests.device_fits import PowerCutError, federation_on
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import client_with, mixed_clients, same_bits
 
@@ -37,10 +37,6 @@ def test_a_plan_books_the_bytes_of_the_run(name):
 
 
 # -- interrupted --
-
-
-class PowerCutError(Exception):
-    """Not a bug."""
 
 
 ROUNDS = {"rounds", "interval", "iterations", "epochs"}

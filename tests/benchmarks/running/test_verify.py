@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -128,7 +128,7 @@ def test_a_swept_cell_is_rebuilt():
     paper, table = registry.find_table("fediod/table5")
     derived, _ = swept(paper, table, Selection(), ("2", "5"))
     for cell in expand(paper, derived, Selection(threads=2, execution=Execution(stacked=4))):
-        machine = {"device": "cpu", "threads": 2, **cell.execution.to_json()}
+        machine = {"device": "cpu", "threads": 2, **asdict(cell.execution)}
         record = Record.from_json(
             json.loads(json.dumps(record_of(cell, machine=machine).to_json()))
         )

@@ -13,10 +13,7 @@ from federation.tasks.pixels import Segmentation
 from federation.training.plan import Training
 from methods.dlad import binary_cross_entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation
-
-
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+from tests.methods.shards import same_bits
 
 
 @pytest.fixture(scope="module")
@@ -26,29 +23,21 @@ def trained():
     return federation, federation.local_models()
 
 
-def test_all_parties_with_one_network_start_from_the_same_weights():
-    federation = make_federation()
-    assert same(
-        federation.networks.initial("cnn-small").state_dict(),
-        federation.networks.initial("cnn-small").state_dict(),
-    )
-
-
-def test_initial_weights_follow_the_weights_axis_and_no_other():
+def test_initial_weights_are_those_of_all_parties_and_follow_the_weights_axis_and_no_other():
     def initial(**axes):
         return make_federation(seeds=Seeds(**axes)).networks.initial("cnn-small").state_dict()
 
-    assert same(initial(), initial(partition=1, shuffling=1, sampling=1, attack=1))
-    assert not same(initial(), initial(weights=1))
+    assert same_bits(initial(), initial(partition=1, shuffling=1, sampling=1, attack=1))
+    assert not same_bits(initial(), initial(weights=1))
 
 
 def test_a_checkpoint_survives_the_round_trip_to_a_module(trained):
     federation, [model, _] = trained
     module = federation.networks.module(model)
-    assert same(dict(module.state_dict()), model.state)
+    assert same_bits(dict(module.state_dict()), model.state)
     assert not module.training
     again = federation.networks.checkpoint(module, model.network, model.owner)
-    assert same(again.state, model.state)
+    assert same_bits(again.state, model.state)
     assert (again.network, again.outputs, again.owner) == (model.network, CLASSES, "client-0")
     assert federation.networks.checkpoint(module, model.network).owner == "server"
 
@@ -70,7 +59,7 @@ def test_a_checkpoint_with_another_head_survives_too():
         "judge", judging, lambda client: (), outputs=1, code="federation.cache"
     )
     restored = federation.networks.module(checkpoint)
-    assert same(dict(restored.state_dict()), dict(modules[0].state_dict()))
+    assert same_bits(dict(restored.state_dict()), dict(modules[0].state_dict()))
     assert restored(torch.zeros(2, 1, 8, 8)).shape == (2, 1)
 
 
@@ -95,7 +84,7 @@ def test_a_new_head_is_named_by_its_stream_and_leaves_the_body():
             ).state_dict()
         )
 
-    assert same(state("classifier", 0), state("classifier", 0))
+    assert same_bits(state("classifier", 0), state("classifier", 0))
     assert not torch.equal(
         state("classifier", 0)["head.weight"], state("classifier", 1)["head.weight"]
     )

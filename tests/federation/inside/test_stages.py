@@ -10,10 +10,7 @@ from federation.training.plan import TrainingPlan
 from models import catalogue
 from models.entry import NetworkEntry
 from tests.federation.tiny import make_federation
-
-
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+from tests.methods.shards import same_bits
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +26,7 @@ def test_local_models_learn_their_two_classes(trained):
         ("cnn-small", 3, "client-0"),
         ("cnn-small", 3, "client-1"),
     ]
-    assert not same(models[0].state, models[1].state)
+    assert not same_bits(models[0].state, models[1].state)
     for client, model in zip(federation.clients, models, strict=True):
         outputs = client.run(
             lambda shard, m=model: predict(

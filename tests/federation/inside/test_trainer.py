@@ -3,7 +3,6 @@
 from dataclasses import astuple
 
 import pytest
-import torch
 
 from federation.augmentation import Augmentation
 from federation.cache import StageCache
@@ -17,10 +16,6 @@ from tests.federation.tiny import make_federation
 from tests.methods.shards import same_bits, uneven_clients
 
 
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
 def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream():
     federation = make_federation()
 
@@ -31,10 +26,10 @@ def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream
         return dict(model.state_dict())
 
     first = trained_on(0, "round", 1)
-    assert same(first, trained_on(0, "round", 1))
-    assert not same(first, trained_on(0, "round", 2))
-    assert not same(first, trained_on(1, "round", 1))
-    assert not same(first, trained_on(0, "round", 1, epochs=2))
+    assert same_bits(first, trained_on(0, "round", 1))
+    assert not same_bits(first, trained_on(0, "round", 2))
+    assert not same_bits(first, trained_on(1, "round", 1))
+    assert not same_bits(first, trained_on(0, "round", 1, epochs=2))
 
 
 def test_a_client_adds_its_penalty_to_the_loss():

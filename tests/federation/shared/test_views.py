@@ -5,12 +5,12 @@ targets belong to pixels.
 import pytest
 import torch
 
-from federation.augmentation import Augmentation, RandAugment, augment
+from federation.augmentation import Augmentation, RandAugment
 from federation.data import LabelledSet
 from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
 from federation.tasks.pixels import Segmentation
 from federation.tasks.values import DenseRegression
-from federation.training.inputs import unit_range
+from federation.training.inputs import augmented, unit_range
 from tests.federation.tiny import make_federation
 
 FLIPS = Augmentation(horizontal_flip=True, crop=1, cutout=2)
@@ -25,7 +25,7 @@ def test_a_weak_view_is_the_runs_augmentation():
     plain = make_federation()
     assert torch.equal(weak_view(plain, GRADED, stream(plain)), unit_range(GRADED))
     federation = make_federation(augmentation=FLIPS)
-    expected = augment(unit_range(GRADED), FLIPS, stream(federation).generator, mean=(0.5,))
+    expected = augmented(GRADED, FLIPS, stream(federation).generator, (0.5,))
     assert torch.equal(weak_view(federation, GRADED, stream(federation)), expected)
 
 

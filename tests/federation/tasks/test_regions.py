@@ -18,7 +18,7 @@ def logit(probability):
 
 
 def test_the_challenges_regions_lie_inside_each_other():
-    whole, core, enhancing = Regions(BRATS).masks(LABELS)[0]
+    whole, core, enhancing = Regions(BRATS).layers(LABELS)[0]
     assert whole.tolist() == [[0, 1], [1, 1]]
     assert core.tolist() == [[0, 1], [0, 1]]
     assert enhancing.tolist() == [[0, 0], [0, 1]]
@@ -58,7 +58,7 @@ def test_the_metrics_have_the_names_that_the_task_says(task):
     metrics = task.metrics()
     targets = torch.tensor([[[[4, 2], [1, 0]], [[4, 2], [1, 0]]]])
     targets = targets if task.outputs == 3 else targets[:, 0].clamp(max=1)
-    masks = task.masks(targets)
+    masks = task.layers(targets)
     metrics.update(20 * masks - 10, targets)
     found = metrics.compute()
     assert set(task.metric_names) <= set(found)

@@ -9,7 +9,7 @@ from torch import nn
 
 from federation.costs import Meter, metering
 from federation.data import TrainingSet
-from federation.training.inputs import Inputs, Normalisation
+from federation.training.inputs import Inputs
 from federation.training.plan import DivergedError, Training, TrainingPlan
 from federation.training.private import (
     MixingLayerError,
@@ -17,29 +17,13 @@ from federation.training.private import (
     check_separable,
     train_privately,
 )
+from tests.federation.training.one_pixel import PLAIN, line, pixels, weight_of
 
-PLAIN = Normalisation((0.0,), (1.0,))
 ONE_EPOCH = TrainingPlan(epochs=1, batch_size=2, lr=1.0, optimizer="sgd")
 
 
 def squared(outputs, targets):
     return 0.5 * (outputs.squeeze(1) - targets).square()
-
-
-class Line(nn.Module):
-    """w x for images of one pixel."""
-
-    def __init__(self, weight=0.0):
-        super().__init__()
-        self.layer = nn.Linear(1, 1, bias=False)
-        nn.init.constant_(self.layer.weight, weight)
-
-    def forward(self, images):
-        return self.layer(images.flatten(1))
-
-
-def pixels(*values):
-    return torch.tensor(values, dtype=torch.uint8).view(-1, 1, 1, 1)
 
 
 def privately(model, images, targets, private, loss=squared, plan=ONE_EPOCH, seed=0, **options):
@@ -51,9 +35,9 @@ def privately(model, images, targets, private, loss=squared, plan=ONE_EPOCH, see
 
 
 def trained(images, targets, *, noise=0.0, rate=1.0, steps=1, clip=1.0, **options):
-    model = Line()
+    model = line(0.0)
     privately(model, images, targets, PrivateSteps(noise, rate, steps, clip), **options)
-    return model.layer.weight.item()
+    return weight_of(model)
 
 
 def test_a_step_sums_clipped_gradients_and_divides_by_the_expected_batch():
@@ -90,7 +74,7 @@ def test_samples_are_drawn_independently_with_the_sample_rate():
         return squared(outputs, targets)
 
     private = PrivateSteps(0.0, 0.1, 200, 1.0)
-    privately(Line(), pixels(*[1] * 100), torch.zeros(100), private, counting)
+    privately(line(), pixels(*[1] * 100), torch.zeros(100), private, counting)
     counts = torch.tensor(drawn, dtype=torch.float)
     assert counts.mean() == pytest.approx(10, rel=0.1)
     assert counts.var() == pytest.approx(9, rel=0.4)  # binomial; batches of one size have none
@@ -101,7 +85,7 @@ def test_a_penalty_is_added_unclipped_and_is_shown_no_sample():
 
     def pull(model, batch):
         seen.append((len(batch.inputs), len(batch.outputs), len(batch.targets)))
-        return 10 * (model.layer.weight - 1).square().sum() / 2
+        return 10 * (model[1].weight - 1).square().sum() / 2
 
     assert trained(pixels(0, 0), torch.zeros(2), penalty=pull) == pytest.approx(10.0)
     assert seen == [(0, 0, 0)]
@@ -151,7 +135,7 @@ def test_a_plan_counts_as_many_samples_as_are_drawn_on_average():
     plan = TrainingPlan(epochs=2, batch_size=4, lr=1.0, optimizer="sgd")
     with metering(Meter()) as meter:
         images, private = torch.empty((10, 1, 1, 1), device="meta"), PrivateSteps(1.0, 0.4, 6, 1.0)
-        privately(Line().to("meta"), images, torch.empty(10), private, plan=plan)
+        privately(line().to("meta"), images, torch.empty(10), private, plan=plan)
     assert meter.work.training_samples == 24
 
 
@@ -161,5 +145,5 @@ def test_a_plan_looks_as_often_as_a_run_a_short_last_epoch_too():
     with metering(Meter()) as meter:
         images = torch.empty((10, 1, 1, 1), device="meta")
         look = {"after_epoch": lambda epoch: looks.append((epoch, meter.times))}
-        privately(Line().to("meta"), images, torch.empty(10), steps, plan=plan, **look)
+        privately(line().to("meta"), images, torch.empty(10), steps, plan=plan, **look)
     assert looks == [(1, 3)]  # three steps, three, and one
