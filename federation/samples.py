@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from federation.costs import TOGETHER, Work, active_meter, at_client, client_here
+from federation.costs import Work, active_meter, at_client, client_here
 
 LOCAL, SERVER = "local", "server"
 SECONDS, LOCAL_SECONDS = "seconds", "local-seconds"
@@ -136,7 +136,7 @@ def aside() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def on_client(index: int = TOGETHER) -> Iterator[None]:
+def on_client(index: int) -> Iterator[None]:
     """What is seen, booked and takes time inside is of client `index`, or of several."""
     outer, count, started = client_here(), _active.get(), time.perf_counter()
     try:
