@@ -35,7 +35,6 @@ from results.files import (
 )
 from results.frame import over_seeds, read_records, records_text, tidy
 from results.record import OK, TEXTS, Record
-from results.spreadsheet import quoted, unquoted
 
 CSV_COLUMNS = (
     *("row", "column", "metric", "value", "std", "n"),
@@ -59,6 +58,12 @@ Line = Mapping[str, Any]
 """One line of a table's CSV: `NUMBERS` are numbers, whole ones of `COUNTS`, or None; of a metric of
 `TEXTS` those of `OF_TEXTS` are texts, as all else is."""
 
+
+RUN = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes a cell for a formula by, or leaves out to find one."""
+QUOTE = "'"
+QUOTED = tuple(QUOTE + start for start in (*RUN, QUOTE))
+"""How cells begin that have been quoted."""
 
 OTHER_CODE = "computed by other code or packages"
 
@@ -242,7 +247,7 @@ def write_csv(
     path: Path, lines: pd.DataFrame | Sequence[Line], columns: Sequence[str] = CSV_COLUMNS
 ) -> None:
     """Write the named columns of lines, by default a table's, in one step, so that no spreadsheet
-    runs them (`results.spreadsheet`).
+    runs them (`quoted`).
     """
     frame = pd.DataFrame(lines, columns=list(columns), dtype=object)
     frame = frame.map(lambda value: quoted(format_value(value)))
@@ -321,3 +326,24 @@ def _parsed(text: str, required: Sequence[str]) -> pd.DataFrame:
         cells = [parse_value(*cell) for cell in zip(frame[name], kinds, strict=True)]
         frame[name] = pd.Series(cells, dtype=object)
     return frame
+
+
+def quoted(value: Any) -> Any:
+    """A cell as it is written: a text that a spreadsheet would run, or that reads as if it had been
+    quoted, with a quote before it. Numbers, as texts too, stay as they are.
+    """
+    if not isinstance(value, str) or not value.startswith((*RUN, *QUOTED)) or _is_number(value):
+        return value
+    return QUOTE + value
+
+
+def unquoted(text: str) -> str:
+    """The cell that `quoted` was given."""
+    return text[1:] if text.startswith(QUOTED) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not math.isnan(float(text)) and text == text.strip() and "_" not in text
+    except ValueError:
+        return False

@@ -41,9 +41,9 @@ class Condition:
     """`league/mnist`."""
     column: str
     """`distribution=iid`."""
-    public: str
-    networks: str = ALIKE
+    networks: str
     """Of the clients."""
+    public: str
 
     @property
     def key(self) -> str:
@@ -233,7 +233,7 @@ def _places(table: ShownTable) -> Places:
         where, networks = without(rest, NETWORKS)
         alike = networks.get(NETWORKS, ALIKE)
         places[line["row"], line["column"]] = [
-            Condition(line["profile"], table.layout.key, where, other, alike)
+            Condition(line["profile"], table.layout.key, where, alike, other)
             for other in (all_of_it if public == NO_PUBLIC else [public])
         ]
     return places

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple
 from typing import Any
 
 import pandas as pd
 
-from reports.tables.standings import EPSILON, Standing, Standings, fronts, planes, ranking
-from results.spreadsheet import quoted
-
-CONDITION = ("profile", "table", "column", "networks", "public")
-"""What tells conditions apart."""
+from reports.tables.standings import (
+    EPSILON,
+    Condition,
+    Standing,
+    Standings,
+    fronts,
+    planes,
+    ranking,
+)
+from results.store import quoted
 
 
 def as_json(found: Standings) -> dict[str, Any]:
@@ -29,7 +35,7 @@ def as_json(found: Standings) -> dict[str, Any]:
         "conditions": [
             {
                 "key": c.key,
-                **{name: getattr(c, name) for name in CONDITION},
+                **asdict(c),
                 "seeds": found.seeds.get(c.key, 0),
             }
             for c in found.conditions
@@ -73,7 +79,7 @@ def dumped(by_profile: Mapping[str, Standings]) -> str:
 
 
 METHOD = ("row", "title", "upper_bound", "contract")
-NUMBERS = (*CONDITION, *METHOD, "metric", "value", "std", "n", "cut_short")
+NUMBERS = (*Condition.__dataclass_fields__, *METHOD, "metric", "value", "std", "n", "cut_short")
 """Columns of `as_csv`."""
 
 
@@ -87,7 +93,7 @@ def as_csv(by_profile: Mapping[str, Standings]) -> str:
     standard deviation, empty for one, and whether the metric was cut short in any of them.
     """
     lines = [
-        (*(getattr(c, name) for name in CONDITION), *_method(m), metric, *numbers.loc[c.key])
+        (*astuple(c), *_method(m), metric, *numbers.loc[c.key])
         for found in by_profile.values()
         for m in found.methods
         for metric, of_metric in found.of(m.row).groupby("metric", sort=False)

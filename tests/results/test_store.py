@@ -4,7 +4,11 @@ import csv
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from reports.comparing.rule import Difference
+from reports.comparing.summaries import write_differences
 from results.files import ResultsError
 from results.frame import read_records
 from results.published import PUBLISHED
@@ -14,9 +18,11 @@ from results.store import (
     CellCache,
     TableFiles,
     format_value,
+    quoted,
     read_csv,
     records_of,
     summarise,
+    unquoted,
     write_csv,
 )
 from tests.records import made_record
@@ -189,3 +195,52 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
     (tmp_path / "cpu").write_text("a file, not a folder")
     with pytest.raises(ResultsError, match=r"[Cc]hoose another folder"):
         TableFiles(tmp_path, "cpu", "dlad/table2").check_writable()
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+mimic", "'+mimic"),
+        ("-row", "'-row"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("'=1", "''=1"),
+        ("'plain", "'plain"),
+        ("-1.5", "-1.5"),
+        ("+5", "+5"),
+        ("-inf", "-inf"),
+        ("-1_0", "'-1_0"),
+        ("", ""),
+        ("row", "row"),
+    ],
+)
+def test_only_what_would_be_run_gets_a_quote(cell, written):
+    assert quoted(cell) == written
+    assert unquoted(written) == cell
+
+
+@given(st.text(alphabet="=+-@\t\r'a1. \n"))
+def test_every_cell_comes_back(cell):
+    assert unquoted(quoted(cell)) == cell
+    assert not quoted(cell).startswith(("=", "@", "\t", "\r"))
+
+
+def test_a_table_with_titles_that_would_be_run_is_read_back(tmp_path):
+    columns = CSV_COLUMNS[:6]
+    line = dict(zip(columns, ("=cmd|x", "@key=-1", "accuracy", "-1.5", "", "1"), strict=True))
+    write_csv(tmp_path / "t.csv", [line], columns)
+    with (tmp_path / "t.csv").open(newline="") as stream:
+        [raw] = csv.DictReader(stream)
+    assert (raw["row"], raw["column"], raw["value"]) == ("'=cmd|x", "'@key=-1", "-1.5")
+    assert read_csv(tmp_path / "t.csv").to_dict("records") == [
+        line | {"value": -1.5, "std": None, "n": 1}
+    ]
+
+
+def test_a_comparison_runs_nothing_either(tmp_path):
+    cell = Difference(("=t", "+r", "", "m"), "new", "", "", "-why")
+    write_differences(tmp_path / "t.csv", [cell])
+    line = (tmp_path / "t.csv").read_text().splitlines()[1]
+    assert line == "'=t,'+r,,m,new,,,,'-why"
