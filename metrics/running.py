@@ -134,6 +134,11 @@ class Overlap(RunningMetrics):
         super().__init__()
         self._classes, self._ignore = classes, ignore
 
+    def update(self, outputs: Tensor, targets: Tensor, groups: Tensor | None = None) -> None:
+        super().update(outputs, targets, groups)
+        if groups is None:  # of all samples together one sum is enough
+            self._rows = [torch.cat(self._rows).sum(dim=0, keepdim=True)]
+
     def rows(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Confusions (n, classes, classes)."""
         predicted, lost = outputs.argmax(dim=1), unknown(outputs)

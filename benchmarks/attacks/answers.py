@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar
 
 from torch import Tensor
 
@@ -38,36 +38,40 @@ from privacy.attacks.matching import Search
 from privacy.attacks.outputs import Answer, match_answers
 from privacy.attacks.threat import ThreatModel
 from results.files import cache_home, digest
+from results.names import check_known
+from results.numbers import MOST_WHOLE, Bounds, Count, check_bounds
 from results.sourcecode import source_libraries
 from results.store import format_value
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """An attack on what every client of a small federation answers."""
+    """An attack on what every client of a small federation answers. Raises ValueError for sizes
+    and a target that make no sense.
+    """
 
     data: ResolvedData
     target: str
     """A method of `targets.names()`."""
     network: str = "lenet-sigmoid"
     """Of clients and server."""
-    clients: int = 5
+    clients: Count = 5
     """All of them are attacked."""
-    samples: int = 200
+    samples: Count = 200
     """Images per client, on average; the partition is that of the target's table."""
-    public: int = 100
+    public: Count = 100
     """Public images: those of the clients' data set that none of them holds."""
-    epochs: int = 50
+    epochs: Count = 50
     """Of local training, by the table's cpu profile, in batches of 16, not augmented."""
     threat: ThreatModel = field(
         default_factory=lambda: ThreatModel("update", local_steps=5, local_lr=0.05)
     )
     """The few steps that stand for the client's training: the attacker's guess."""
-    iterations: int = 50
+    iterations: Count = 50
     """Steps of L-BFGS, of up to 25 evaluations each."""
-    restarts: int = 1
+    restarts: Count = 1
     """Starts; the one of the lowest distance counts."""
-    image_size: int = 0
+    image_size: Annotated[int, Bounds(0, MOST_WHOLE)] = 0
     """Pixels of a side; 0 for the data set's own."""
     seed: int = 0
     """Of partition, weights, training and starts."""
@@ -75,6 +79,8 @@ class Inquiry:
     """Columns that stand under pictures."""
 
     def __post_init__(self) -> None:
+        check_bounds(Inquiry, vars(self))
+        check_known(self, target=targets.names())
         if self.threat.batch_size != 1:
             raise ValueError(
                 f"{self.target} is attacked with one dummy image, not {self.threat.batch_size}"
@@ -96,7 +102,7 @@ class Inquiry:
 
     def config(self) -> dict[str, Scalar]:
         """The configuration of the target's row in the cpu profile, with this inquiry's sizes."""
-        target: Target = targets.find(self.target)
+        target = targets.find(self.target)
         paper, table = registry.find_table(target.TABLE)
         row = next(row for row in table.rows if row.key == self.target)
         config = paper.config(table, row, target.COLUMN, "cpu", "paper")
@@ -121,13 +127,10 @@ class Inquiry:
     def federation(self) -> Federation:
         """The federation. Raises DataError for an impossible partition."""
         seeds = Seeds(*[self.seed] * len(AXES))
-        stages = StageCache(cache_home() / "stages")
-        return build_federation(
-            Configuration.parse(self.config()),
-            DataSets(self.data),
-            registry.find_method(self.target).load(),
-            Run(seeds, stages),
-        )
+        run = Run(seeds, StageCache(cache_home() / "stages"))
+        configuration = Configuration.parse(self.config())
+        method = registry.find_method(self.target).load()
+        return build_federation(configuration, DataSets(self.data), method, run)
 
     def items(self) -> Sequence[int]:
         """The clients that hold images. Raises ValueError for what network or data cannot do."""
@@ -161,8 +164,7 @@ class Inquiry:
 
     def _matched(self, federation: Federation, client: Client) -> Stage:
         """The dummy image and label whose answers are the client's; a stage, as its training is."""
-        target: Target = targets.find(self.target)
-        seen = target.observe(self, federation, client)
+        seen = targets.find(self.target).observe(self, federation, client)
         start = federation.streams.seeds.torch("attack", self.target, client.index)
 
         def compute() -> Stage:
@@ -191,9 +193,8 @@ class Inquiry:
 
     def verdict(self, lines: Sequence[Mapping[str, str]]) -> str:
         """Both numbers, in words."""
-        ours, mean = (
-            fmean(float(line[column]) for line in lines) for column in self.noted.values()
-        )
+        columns = self.noted.values()
+        ours, mean = (fmean(float(line[column]) for line in lines) for column in columns)
         nearer = sum(line["nearer"] == "yes" for line in lines)
         return (
             f"recovered images have {ours:.1f} dB to the nearest private image, the public set's"
@@ -219,14 +220,3 @@ class Observed:
     answers: tuple[Tensor, ...]
     """Less what the initial networks would have answered, which the attacker knows; float64."""
     answer: Answer
-
-
-class Target(Protocol):
-    """A file of `benchmarks/attacks/targets/`: a method whose clients' answers are attacked."""
-
-    TABLE: str
-    """The table whose row of the method sets everything that the inquiry leaves open."""
-    COLUMN: Mapping[str, str]
-    """The column of that table."""
-
-    def observe(self, inquiry: Inquiry, federation: Federation, client: Client) -> Observed: ...

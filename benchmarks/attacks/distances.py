@@ -14,7 +14,7 @@ from torch import Tensor
 
 from benchmarks.attacks.reconstruction import Attacked, reconstructions
 from benchmarks.scenarios.configuration import EvaluationSettings, NetworkSettings, read_section
-from benchmarks.tables.measure import Config
+from benchmarks.tables.measure import Config, FittedCell, Taken
 from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.method import Method
@@ -60,19 +60,18 @@ class AttackSettings:
         return Attack(cast(Kind, self.images_by), threat, self.iterations, self.restarts)
 
 
-def measure(
-    config: Config, federation: Federation, method: Method, samples: Tensor | None
-) -> tuple[tuple[Measurement, ...], str]:
+def measure(run: FittedCell) -> Taken:
     """Distances by client, and their mean in the column `client=average`; for attacks also the
-    medians of PSNR and SSIM. And how. `samples` are the images uint8 (m, c, h, w) that a fitted
-    method generated. Raises ValueError for a method that has nothing of the kind, and where too few
-    clients hold enough images.
+    medians of PSNR and SSIM. Raises ValueError for a method that has nothing of the kind, and where
+    too few clients hold enough images.
     """
     from models import extractors  # imports much that other cells have no use for
 
+    config, federation = run.config, run.federation
+    samples = run.fitted[0].samples if run.fitted else None
     settings = read_section(config, "attack", AttackSettings)
     source, count = settings.images_by, settings.images
-    _check(source, method, samples, count)
+    _check(source, run.method, samples, count)
     named = read_section(config, "evaluation", EvaluationSettings).extractor
     extractor = extractors.load(named, federation.networks.device)
 
@@ -104,7 +103,8 @@ def measure(
     if count < extractor.feature_dim:  # a covariance is singular by too few images
         how += f" (n = {count} is below the {extractor.feature_dim:,} features: compare rows only)"
     numbers = ", ".join(str(client.index + 1) for client in clients)
-    return tuple(measurements), f"{how}; clients {numbers} of {len(federation.clients)}"
+    text = f"{how}; clients {numbers} of {len(federation.clients)}"
+    return Taken(tuple(measurements), text)
 
 
 def likeness(images: Tensor, truth: Tensor) -> dict[str, float]:

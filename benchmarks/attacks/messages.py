@@ -114,8 +114,7 @@ class Case:
         """Attack the message that begins with image `first`."""
         kind = self.attack.kind
         part = slice(first, first + self.attack.threat.batch_size)
-        indices, images, targets = self.private()
-        indices, images, targets = indices[part], images[part], targets[part]
+        indices, images, targets = (values[part] for values in self.private())
         victim = Attacked(
             self.network,
             self.model(),
@@ -155,16 +154,11 @@ class Case:
     def about(self, lines: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         """How the numbers were made, for the JSON."""
         return {
+            **asdict(self),
             "data": {**asdict(self.data), "label": self.data.label},
-            "network": self.network,
             "weights": "initial",
-            "attack": asdict(self.attack),
-            "images": self.images,
-            "normalised": self.normalised,
             "image_size": self.image_size or catalogue.source(self.data.used).shape[1],
-            "seed": self.seed,
             "recovered": sum(line["success"] == "yes" for line in lines),
             "recovered_above_db": RECOVERED,
-            "device": self.device,
             "packages": source_libraries(__name__),
         }

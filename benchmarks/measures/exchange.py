@@ -178,13 +178,12 @@ class Scorecard(Measure):
             SERVER_FLOPS: (work.flops - work.client_flops - work.look_flops) / 1e12,
             MEMORY: meter.peak_bytes / 1e6,
         }
-        asked = [
-            counted(name, values[name], [clients])
-            if name == WEAKEST
-            else Measurement(name, values[name])
+        counts = {WEAKEST: counted(WEAKEST, values[WEAKEST], [clients])}
+        asked = (
+            counts.get(name) or Measurement(name, values[name])
             for name in run.metrics
             if name in values
-        ]
+        )
         held = {**properties(ledger, public), "networks-differ": networks_may_differ(run)}
         return Taken(
             (*numbers.measurements, *asked, *measurements(held)),

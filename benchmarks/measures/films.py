@@ -4,14 +4,12 @@ and whether networks look at the findings that films have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from benchmarks.measures import final
-from benchmarks.measures.final import scarce_findings
+from benchmarks.measures.final import Final, scarce_findings
 from benchmarks.tables.measure import Config, FittedCell, Measure, Taken, counted
 from benchmarks.tables.registry import find_scenario
 from results.arrays import pack
@@ -36,87 +34,85 @@ BATCH = 50
 
 
 class Attention(Measure):
-    """Shares of attention, and what is drawn of a few test films (`reports.drawing.pictured`); of a
-    table with one column.
+    """How much of the central model's attention lies in the diversity, and of the consensus in it;
+    of a table with one column.
+
+    Maps of the first test films are compared for every finding that a film has and that some client
+    holds: shares of the positions above 0.5 of all these maps together; none where no map is. The
+    third number is the share of maps in which the central model looks nowhere. What is drawn
+    (`reports.drawing.pictured`) is of a few films, each of another finding, in which the most local
+    models look anywhere.
     """
 
     def take(self, run: FittedCell) -> Taken:
-        return Taken(*attention_of(run.federation, run.fitted, run.percent))
+        """Raises ValueError for a task without findings, for a method that leaves several networks,
+        and if no film has a finding.
+        """
+        import torch
+
+        from federation.shared.averaging import aligned, attention_bounds
+
+        federation = run.federation
+        task = _findings_of(federation, "a picture of attention")
+        if len(run.fitted) != 1:
+            raise ValueError(
+                "a picture shows where one central network looks, and the method leaves"
+                f" {len(run.fitted)}"
+            )
+        test = federation.evaluation.test_set  # hidden from methods
+        images, present = test.images[:MEASURED], test.targets[:MEASURED] == 1
+        central = attention_maps(federation, run.fitted[0], images)
+        height, width = central.shape[-2:]
+        models = zip(federation.local_models(), federation.clients, strict=True)
+        local = torch.stack(
+            [
+                aligned(attention_maps(federation, m, images), (height, width), c.task, task)
+                for m, c in models
+            ]
+        )
+        # Not asked of the clients: nothing may be booked after the fit.
+        holders = local.new_tensor([client.label_counts for client in federation.clients]) > 0
+        consensus, diversity = attention_bounds(local, holders)
+        compared = present & holders.any(dim=0)
+        active, agreed, held = (maps[compared] > LEVEL for maps in (central, consensus, diversity))
+        if not len(active):
+            raise ValueError(
+                f"none of the first {len(images)} test films has a finding that a client holds"
+            )
+        nowhere = ~active.flatten(1).any(dim=1)  # a map ends at 1, or is 0 everywhere
+        measurements = [
+            Measurement(name, run.percent * int(part.sum()) / int(whole.sum()))
+            for name, part, whole in (
+                ("attention-in-diversity", active & held, active),
+                ("consensus-covered", active & agreed, agreed),
+                ("attention-empty", nowhere, torch.ones_like(nowhere)),
+            )
+            if whole.any()
+        ]
+        looking = ((local > LEVEL).flatten(3).any(dim=3) & holders[:, None]).sum(dim=0)
+        films, findings = _chosen(torch.where(compared, looking, -1).cpu().numpy())
+        drawn = {
+            "local": local[:, films, findings].transpose(0, 1),
+            "consensus": consensus[films, findings],
+            "diversity": diversity[films, findings],
+            "central": central[films, findings],
+        }
+        arrays = {name: _bytes(maps, images.shape[-2:]) for name, maps in drawn.items()}
+        arrays |= {"images": images[films].cpu().numpy(), "finding": np.array(findings, np.uint8)}
+        how = (
+            f"of {len(active):,} findings of the first {len(images):,} test films, at the end of"
+            f" the run; maps above {LEVEL}"
+        )
+        return Taken(tuple(measurements), how, pack(arrays))
 
 
-def attention_of(
-    federation: Federation, fitted: Sequence[Checkpoint], scale: float = 1.0
-) -> tuple[tuple[Measurement, ...], str, str]:
-    """How much of the central model's attention lies in the diversity, and of the consensus in it;
-    how; and what is drawn.
-
-    Maps of the first test films are compared for every finding that a film has and that some client
-    holds: shares, times `scale`, of the positions above 0.5 of all these maps together; none where
-    no map is. The third number is the share of maps in which the central model looks nowhere. The
-    arrays, packed, are of a few films, each of another finding, in which the most local models look
-    anywhere. Raises ValueError for a task without findings, for a method that leaves several
-    networks, and if no film has a finding.
-    """
-    import torch
-
-    from federation.shared.averaging import aligned, attention_bounds
+def _findings_of(federation: Federation, what: str) -> MultiLabel:
+    """The federation's task. Raises ValueError for one without findings."""
     from federation.tasks.images import MultiLabel
 
-    task = federation.task
-    if not isinstance(task, MultiLabel):
-        raise ValueError(f"a picture of attention is of a multi-label task, and the task is {task}")
-    if len(fitted) != 1:
-        raise ValueError(
-            f"a picture shows where one central network looks, and the method leaves {len(fitted)}"
-        )
-    test = (
-        federation.evaluation.test_set
-    )  # hidden from methods, which may not choose anything by it
-    images, present = test.images[:MEASURED], test.targets[:MEASURED] == 1
-    central = attention_maps(federation, fitted[0], images)
-    height, width = central.shape[-2:]
-    models = zip(federation.local_models(), federation.clients, strict=True)
-    local = torch.stack(
-        [
-            aligned(attention_maps(federation, m, images), (height, width), c.task, task)
-            for m, c in models
-        ]
-    )
-    # Not asked of the clients: nothing may be booked after the fit.
-    holders = local.new_tensor([client.label_counts for client in federation.clients]) > 0
-    consensus, diversity = attention_bounds(local, holders)
-    compared = present & holders.any(dim=0)
-    active, agreed, held = (maps[compared] > LEVEL for maps in (central, consensus, diversity))
-    if not len(active):
-        raise ValueError(
-            f"none of the first {len(images)} test films has a finding that a client holds"
-        )
-    nowhere = ~active.flatten(1).any(dim=1)  # a map ends at 1, or is 0 everywhere
-    measurements = [
-        Measurement(name, scale * int(part.sum()) / int(whole.sum()))
-        for name, part, whole in (
-            ("attention-in-diversity", active & held, active),
-            ("consensus-covered", active & agreed, agreed),
-            ("attention-empty", nowhere, torch.ones_like(nowhere)),
-        )
-        if whole.any()
-    ]
-    looking = ((local > LEVEL).flatten(3).any(dim=3) & holders[:, None]).sum(dim=0)
-    films, findings = _chosen(torch.where(compared, looking, -1).cpu().numpy())
-    side = images.shape[-2:]
-    drawn = {
-        "local": local[:, films, findings].transpose(0, 1),
-        "consensus": consensus[films, findings],
-        "diversity": diversity[films, findings],
-        "central": central[films, findings],
-    }
-    arrays = {name: _bytes(maps, side) for name, maps in drawn.items()}
-    arrays |= {"images": images[films].cpu().numpy(), "finding": np.array(findings, np.uint8)}
-    how = (
-        f"of {len(active):,} findings of the first {len(images):,} test films, at the end of the"
-        f" run; maps above {LEVEL}"
-    )
-    return tuple(measurements), how, pack(arrays)
+    if not isinstance(federation.task, MultiLabel):
+        raise ValueError(f"{what} is of a multi-label task, and the task is {federation.task}")
+    return federation.task
 
 
 def attention_maps(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
@@ -136,10 +132,8 @@ def attention_maps(federation: Federation, model: Checkpoint, images: torch.Tens
     return torch.cat(parts)
 
 
-def _bytes(maps: torch.Tensor, size: Sequence[int]) -> np.ndarray:
-    """Maps (n, ..., h, w) in [0, 1], NaN where a client has none, as uint8 on the grid of the
-    images.
-    """
+def _bytes(maps: torch.Tensor, size: torch.Size) -> np.ndarray:
+    """Maps (n, ..., h, w) in [0, 1], NaN where a client has none, as uint8 on the images' grid."""
     import torch.nn.functional as F
 
     flat = maps.nan_to_num().reshape(len(maps), -1, *maps.shape[-2:])
@@ -149,11 +143,8 @@ def _bytes(maps: torch.Tensor, size: Sequence[int]) -> np.ndarray:
 
 
 def _chosen(looking: np.ndarray) -> tuple[list[int], list[int]]:
-    """The films and findings that are shown: those where the most local models look anywhere, none
-    twice.
-
-    `looking` (films, findings) is their number, -1 where a film has no such finding. The central
-    model has no part in it.
+    """The films and findings that are shown, none twice: those where the most local models look
+    anywhere. `looking` (films, findings) is their number, -1 where a film has no such finding.
     """
     left, films, findings = looking.copy(), list[int](), list[int]()
     while len(films) < FILMS_SHOWN and left.max(initial=-1) >= 0:
@@ -169,88 +160,77 @@ SITES = "findings."
 
 
 class Findings(Measure):
-    """AUCs on the test set that `evaluation.test` names, which may be of no client."""
+    """AUC by finding, their number, and their means over those that all sites label and over all;
+    mean over models. They are of the test set that `evaluation.test` names, which may be of no
+    client.
+
+    A finding of which the AUC is not defined, or that no model knows, has no number. The mean over
+    all is only of models that know all of them.
+    """
 
     def take(self, run: FittedCell) -> Taken:
-        from benchmarks.scenarios.configuration import Configuration
+        """Raises ValueError for a task without findings, or if no finding has an AUC."""
+        from federation.tasks.images import MultiLabel
+        from federation.training.loops import predict
+        from metrics.classification import auc_by_class
 
-        configuration = Configuration.parse(run.config)
-        scenario = find_scenario(configuration.data.task)
-        wanted, device = configuration.evaluation.test, str(run.federation.networks.device)
-        tested = next(source for source in run.sources if source.asked == wanted)
-        test, labelled = scenario.test_set(configuration, tested, run.seeds, device)
-        overlap = overlapping(run.config)
-        return Taken(
-            *aucs_by_finding(
-                run.federation, run.models, test, labelled, overlap, tested.label, run.percent
+        federation, fitted = run.federation, run.models
+        _findings_of(federation, "AUC by finding")
+        test, findings, name = tested(run)
+        test_task = MultiLabel(tuple(findings))
+        known, scores = set(findings), []
+        for checkpoint in fitted:
+            task = task_of(federation, checkpoint)
+            known &= set(task.findings)
+            module = federation.networks.module(checkpoint)
+            outputs = predict(module, test.images, normalise=federation.normalise)
+            scores.append(auc_by_class(test_task.place(outputs, task.findings), test.targets))
+        # Of one finding all models have an AUC, or none: the test films decide, and models of one
+        # table have one label set.
+        columns = zip(findings, np.transpose(scores), strict=True)
+        means = {finding: float(np.mean(column)) for finding, column in columns}
+        means = {finding: mean for finding, mean in means.items() if not np.isnan(mean)}
+        if not means:
+            raise ValueError(
+                f"no finding has films of {name} both with and without it, so that no AUC is"
+                " defined"
             )
-        )
+        models = [(1, 1)] * len(fitted)
+        measurements = [
+            counted("auc", run.percent * value, models, f"class={finding}")
+            for finding, value in means.items()
+        ]
+        measurements.append(Measurement("num-classes", float(len(means)), "class=all"))
+
+        def mean_over(some: list[str], column: str) -> None:
+            defined = [means[finding] for finding in some if finding in means]
+            if defined:
+                mean, of = run.percent * float(np.mean(defined)), [(len(defined), len(some))]
+                measurements.append(counted("mauc", mean, of, f"class={column}"))
+
+        mean_over(overlapping(run.config), "overlap")
+        if known >= set(findings):
+            mean_over(findings, "total")
+        how = f"AUC on {len(test.images):,} test films of {name}, after training"
+        text = [
+            how + (", mean over models" if len(fitted) > 1 else ""),
+            *scarce_findings(test, [f for f in findings if f in known], findings),
+        ]
+        return Taken(tuple(measurements), "; ".join(text))
 
 
-def aucs_by_finding(
-    federation: Federation,
-    fitted: Sequence[Checkpoint],
-    test: LabelledSet,
-    findings: Sequence[str],
-    overlap: Sequence[str],
-    name: str,
-    scale: float = 1.0,
-) -> tuple[tuple[Measurement, ...], str]:
-    """AUC by finding, their number, and their means over `overlap` and over all; mean over models.
-    And how they came about.
-
-    `test` has targets (n, findings) for its own `findings`; `name` is what the text calls its data
-    set. A finding of which the AUC is not defined, or that no model knows, has no number. The mean
-    over all is only of models that know all of them. AUCs are multiplied by `scale`. Raises
-    ValueError for a task without findings, or if no finding has an AUC.
+def tested(run: FittedCell) -> tuple[LabelledSet, list[str], str]:
+    """The test set that `evaluation.test` names, with targets (n, findings), its findings, and what
+    a text calls it.
     """
-    from federation.tasks.images import MultiLabel
-    from federation.training.loops import predict
-    from metrics.classification import auc_by_class
+    from benchmarks.scenarios.configuration import Configuration
 
-    if not isinstance(federation.task, MultiLabel):
-        raise ValueError(
-            f"AUC by finding is of multi-label tasks, and the task is {federation.task}"
-        )
-    test_task = MultiLabel(tuple(findings))
-    known, scores = set(findings), []
-    for checkpoint in fitted:
-        task = task_of(federation, checkpoint)
-        known &= set(task.findings)
-        outputs = predict(
-            federation.networks.module(checkpoint), test.images, normalise=federation.normalise
-        )
-        scores.append(auc_by_class(test_task.place(outputs, task.findings), test.targets))
-    # Of one finding all models have an AUC, or none: the test films decide, and models of one table
-    # have one label set.
-    means = {
-        f: float(np.mean(column))
-        for f, column in zip(findings, np.transpose(scores), strict=True)
-        if _whole(column)
-    }
-    if not means:
-        raise ValueError(
-            f"no finding has films of {name} both with and without it, so that no AUC is defined"
-        )
-    models = [(1, 1)] * len(fitted)
-    measurements = [
-        counted("auc", scale * value, models, f"class={finding}")
-        for finding, value in means.items()
-    ]
-    measurements.append(Measurement("num-classes", float(len(means)), "class=all"))
-    shared = [means[finding] for finding in overlap if finding in means]
-    if shared:
-        mean, of = scale * float(np.mean(shared)), [(len(shared), len(overlap))]
-        measurements.append(counted("mauc", mean, of, "class=overlap"))
-    if known >= set(findings):
-        mean, of = scale * float(np.mean(list(means.values()))), [(len(means), len(findings))]
-        measurements.append(counted("mauc", mean, of, "class=total"))
-    how = f"AUC on {len(test.images):,} test films of {name}, after training"
-    text = [
-        how + (", mean over models" if len(fitted) > 1 else ""),
-        *scarce_findings(test, [f for f in findings if f in known], findings),
-    ]
-    return tuple(measurements), "; ".join(text)
+    configuration = Configuration.parse(run.config)
+    scenario = find_scenario(configuration.data.task)
+    wanted, device = configuration.evaluation.test, str(run.federation.networks.device)
+    source = next(source for source in run.sources if source.asked == wanted)
+    test, findings = scenario.test_set(configuration, source, run.seeds, device)
+    return test, list(findings), source.label
 
 
 def overlapping(config: Config) -> list[str]:
@@ -269,10 +249,6 @@ def task_of(federation: Federation, checkpoint: Checkpoint) -> MultiLabel:
     return cast("MultiLabel", tasks.get(checkpoint.owner) or federation.task)
 
 
-def _whole(column: np.ndarray) -> bool:
-    return not bool(np.isnan(column).any())
-
-
 POINTING, EMPTY = "pointing-accuracy", "attention-empty"
 
 
@@ -283,32 +259,27 @@ class Pointing(Measure):
 
     def take(self, run: FittedCell) -> Taken:
         learnt = tuple(name for name in run.metrics if name not in (POINTING, EMPTY))
-        numbers = final.Final().take(replace(run, metrics=learnt))
-        test = run.federation.evaluation.test_set
-        found, how = pointing_of(run.federation, run.models, test, run.percent)
-        return Taken((*numbers.measurements, *found), f"{numbers.statistic}; {how}")
+        numbers, pointed = Final().take(replace(run, metrics=learnt)), pointing_of(run)
+        how = f"{numbers.statistic}; {pointed.statistic}"
+        return Taken(numbers.measurements + pointed.measurements, how)
 
 
-def pointing_of(
-    federation: Federation, fitted: Sequence[Checkpoint], test: LabelledSet, scale: float = 1.0
-) -> tuple[tuple[Measurement, ...], str]:
-    """Over all findings that films of `test` have and a network knows, the shares, times `scale`,
-    of attention maps that point at the finding and of those that are 0 everywhere; means over
-    networks. And how they came about.
-
-    Raises ValueError for films of which it is not known where their findings are, and if they have
-    none that a network knows.
+def pointing_of(run: FittedCell) -> Taken:
+    """Over all findings that test films have and a network knows, the shares of attention maps that
+    point at the finding and of those that are 0 everywhere; means over networks. Raises ValueError
+    for films of which it is not known where their findings are, and if a network knows none.
     """
     from federation.shared.averaging import aligned
     from metrics.pointing import pointing_hits
 
+    federation, test = run.federation, run.federation.evaluation.test_set
     if test.places is None:
         raise ValueError(
             "pointing is measured where it is known at which pixels a finding is; the test films"
             " have no such annotation"
         )
     present, hits, empty, pairs = test.targets == 1, list[float](), list[float](), 0
-    for checkpoint in fitted:
+    for checkpoint in run.models:
         own = attention_maps(federation, checkpoint, test.images)
         task = task_of(federation, checkpoint)
         maps = aligned(own, (own.shape[-2], own.shape[-1]), task, federation.task)
@@ -318,11 +289,9 @@ def pointing_of(
         hits.append(float(pointing_hits(maps[asked], test.places[asked]).double().mean()))
         empty.append(float((maps[asked].flatten(1) == 0).all(dim=1).double().mean()))
         pairs = max(pairs, int(asked.sum()))
-    measurements = tuple(
-        Measurement(name, scale * float(np.mean(shares)))
-        for name, shares in ((POINTING, hits), (EMPTY, empty))
-    )
-    return measurements, f"pointing of up to {pairs:,} findings of {len(present):,} test films"
+    means = (run.percent * float(np.mean(shares)) for shares in (hits, empty))
+    how = f"pointing of up to {pairs:,} findings of {len(present):,} test films"
+    return Taken(tuple(map(Measurement, (POINTING, EMPTY), means)), how)
 
 
 MEASURES = {"attention": Attention(), "findings": Findings(), "pointing": Pointing()}

@@ -18,7 +18,7 @@ from results.record import Measurement
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import EvaluationSettings
     from federation.channel import Transfer
-    from federation.data import Checkpoint, LabelledSet
+    from federation.data import LabelledSet
 
 
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
@@ -119,16 +119,15 @@ def scarce_findings(
     known = (test.targets != UNKNOWN).sum(dim=0).tolist()
     present = (test.targets == 1).sum(dim=0).tolist()
     having, without = [], []
-    for finding in counted:
-        total, positive = (numbers[list(findings).index(finding)] for numbers in (known, present))
+    for finding, total, positive in zip(findings, known, present, strict=True):
+        if finding not in counted:
+            continue
         if 0 < positive < total:
             having.append(f"{finding} {positive:,}")
+        elif total:
+            without.append(f"{finding} ({positive:,} of {total:,} films)")
         else:
-            without.append(
-                f"{finding} ({positive:,} of {total:,} films)"
-                if total
-                else f"{finding} (not labelled)"
-            )
+            without.append(f"{finding} (not labelled)")
     text = [f"films with each: {', '.join(having)}"] if having else []
     return text + ([f"no AUC, and no part in the means: {', '.join(without)}"] if without else [])
 
@@ -150,14 +149,28 @@ class Curve(Measure):
 
 
 class Bandwidth(Measure):
-    """The table's first metric and the bandwidth up to it, under the column key `round`."""
+    """The table's first metric, mean over models, and the bandwidth in GB (10^9 bytes) up to it,
+    under the column key `round`.
+    """
 
     every_epoch = True
 
     def take(self, run: FittedCell) -> Taken:
-        metric, rounds = run.metrics[0], getattr(run.method, "rounds", None)
-        ledger = run.federation.channel.ledger
-        return Taken(*measure_traffic(metric, run.scale(metric), run.models, ledger, rounds))
+        metric, models, measurements = run.metrics[0], run.models, list[Measurement]()
+        values = mean_of_numbers([model.history[metric] for model in models]) * run.scale(metric)
+        rounds = getattr(run.method, "rounds", None)
+        sizes = crossed(run.federation.channel.ledger, len(values), rounds)
+        for place, (value, size) in enumerate(zip(values, sizes, strict=True)):
+            counts = [count_in(model.history, metric, [place]) for model in models]
+            at = f"round={place + 1}"
+            measurements.append(counted(metric, value, counts, at))
+            measurements.append(Measurement(BANDWIDTH, size / 1e9, at))
+        if len(set(sizes)) > 1:
+            how = f"after each of {len(values)} rounds, with the bytes until then"
+        else:
+            how = f"after each of {len(values)} epochs, when all bytes had crossed"
+        text = how + (", mean over models" if len(models) > 1 else "")
+        return Taken(tuple(measurements), text)
 
 
 def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -> list[int]:
@@ -176,31 +189,6 @@ def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -
     if count != last or (rounds is not None and rounds < last):
         return [per_round.total()] * count
     return list(itertools.accumulate(per_round[number] for number in range(last + 1)))[1:]
-
-
-def measure_traffic(
-    metric: str,
-    scale: float,
-    fitted: Sequence[Checkpoint],
-    ledger: Sequence[Transfer],
-    rounds: int | None,
-) -> tuple[tuple[Measurement, ...], str]:
-    """The metric, mean over models, and the bandwidth in GB (10^9 bytes) up to it, in every round;
-    and how they came about.
-    """
-    values = mean_of_numbers([checkpoint.history[metric] for checkpoint in fitted]) * scale
-    sizes = crossed(ledger, len(values), rounds)
-    measurements = []
-    for place, (value, size) in enumerate(zip(values, sizes, strict=True)):
-        counts = [count_in(checkpoint.history, metric, [place]) for checkpoint in fitted]
-        at = f"round={place + 1}"
-        measurements.append(counted(metric, value, counts, at))
-        measurements.append(Measurement(BANDWIDTH, size / 1e9, at))
-    if len(set(sizes)) > 1:
-        how = f"after each of {len(values)} rounds, with the bytes until then"
-    else:
-        how = f"after each of {len(values)} epochs, when all bytes had crossed"
-    return tuple(measurements), how + (", mean over models" if len(fitted) > 1 else "")
 
 
 MEASURES = {"final": Final(), "curve": Curve(), "bandwidth": Bandwidth()}

@@ -4,20 +4,12 @@ rows see in the same few. FediOD's Table 7, the tables of leakage, and FedSA's F
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from benchmarks.tables.measure import Config, FittedCell, Measure, Taken, count_in, counted
 from metrics.names import is_count
 from results.arrays import pack
 from results.record import Measurement
-
-if TYPE_CHECKING:
-    from federation.data import Checkpoint
-    from federation.federation import Federation
-    from results.record import Measurement
 
 
 class Samples(Measure):
@@ -37,9 +29,8 @@ class Samples(Measure):
             raise ValueError(
                 f"{run.name} generated no images to measure; set {run.name}.samples above 0"
             )
-        extractor = extractors.load(
-            str(run.config["evaluation.extractor"]), federation.networks.device
-        )
+        named = str(run.config["evaluation.extractor"])
+        extractor = extractors.load(named, federation.networks.device)
         score = inception_score(extractor.probabilities(unit_range(images)))
         local = [
             federation.networks.module(c)
@@ -53,13 +44,8 @@ class Samples(Measure):
             f"{len(images):,} images in one split; plain score by {extractor.title}, adapted by"
             f" {len(local)} local models ({networks})"
         )
-        return Taken(
-            (
-                Measurement("inception-score", score),
-                Measurement("adapted-inception-score", adapted),
-            ),
-            how,
-        )
+        names = ("inception-score", "adapted-inception-score")
+        return Taken(tuple(map(Measurement, names, (score, adapted))), how)
 
 
 class Synthesis(Measure):
@@ -75,10 +61,7 @@ class Synthesis(Measure):
                 f"{run.name} kept no images of every client; set {run.name}.samples above 0"
             )
         each = len(made) // len(clients)
-        held = [
-            client.run(lambda shard: (shard.images[:each], shard.targets[:each]))
-            for client in clients
-        ]
+        held = [client.run(lambda s: (s.images[:each], s.targets[:each])) for client in clients]
         how = f"of {len(made)} images, each client's first"
         if made.is_meta:
             return Taken((), how)
@@ -100,54 +83,43 @@ SHOWN = 4
 
 
 class Segmentations(Measure):
-    """The metrics of a few test images, which are drawn (`reports.drawing.pictured`); of a table
-    with one column.
+    """The metrics of the first test images, which are drawn with target and prediction
+    (`reports.drawing.pictured`); of a table with one column.
     """
 
     def take(self, run: FittedCell) -> Taken:
-        return Taken(*segmented(run.federation, run.fitted))
+        """Raises ValueError for a task without a class per pixel, and for a method that leaves
+        several networks.
+        """
+        from federation.tasks.pixels import Segmentation
+        from federation.training.loops import predict
+        from metrics.running import measured
 
-
-def segmented(
-    federation: Federation, fitted: Sequence[Checkpoint]
-) -> tuple[tuple[Measurement, ...], str, str]:
-    """The mean IoU of the first test images, how it was made, and these images with target and
-    prediction, packed.
-
-    Raises ValueError for a task without a class per pixel, and for a method that leaves several
-    networks.
-    """
-    from federation.tasks.pixels import Segmentation
-    from federation.training.loops import predict
-    from metrics.running import measured
-
-    if not isinstance(federation.task, Segmentation):
-        raise ValueError(
-            f"a picture of segmentations needs a class per pixel, and the task is {federation.task}"
+        federation, task = run.federation, run.federation.task
+        if not isinstance(task, Segmentation):
+            raise ValueError(
+                f"a picture of segmentations needs a class per pixel, and the task is {task}"
+            )
+        if len(run.fitted) != 1:
+            raise ValueError(
+                "a picture shows what one network predicts, and the method leaves"
+                f" {len(run.fitted)}"
+            )
+        test = federation.evaluation.test_set  # hidden from methods
+        images, target = test.images[:SHOWN], test.targets[:SHOWN]
+        module = federation.networks.module(run.fitted[0])
+        outputs = predict(module, images, normalise=federation.normalise)
+        values = measured(task.metrics(), outputs, target)
+        history = {name: [value] for name, value in values.items()}
+        measurements = tuple(
+            counted(name, value, [count_in(history, name)])
+            for name, value in values.items()
+            if not is_count(name)
         )
-    if len(fitted) != 1:
-        raise ValueError(
-            f"a picture shows what one network predicts, and the method leaves {len(fitted)}"
-        )
-    test = (
-        federation.evaluation.test_set
-    )  # hidden from methods, which may not choose anything by it
-    images, target = test.images[:SHOWN], test.targets[:SHOWN]
-    outputs = predict(federation.networks.module(fitted[0]), images, normalise=federation.normalise)
-    values = measured(federation.task.metrics(), outputs, target)
-    history = {name: [value] for name, value in values.items()}
-    measurements = tuple(
-        counted(name, value, [count_in(history, name)])
-        for name, value in values.items()
-        if not is_count(name)
-    )
-    maps = {"images": images, "target": target, "predicted": outputs.argmax(dim=1)}
-    arrays = {name: tensor.cpu().numpy().astype(np.uint8) for name, tensor in maps.items()}
-    return (
-        measurements,
-        f"of the {len(images)} test images shown, at the end of the run",
-        pack(arrays),
-    )
+        maps = {"images": images, "target": target, "predicted": outputs.argmax(dim=1)}
+        arrays = {name: tensor.cpu().numpy().astype(np.uint8) for name, tensor in maps.items()}
+        how = f"of the {len(images)} test images shown, at the end of the run"
+        return Taken(measurements, how, pack(arrays))
 
 
 ATTACKS = ("dlg", "idlg", "inverting")
@@ -192,8 +164,7 @@ class Leakage(Measure):
     def take(self, run: FittedCell) -> Taken:
         from benchmarks.attacks import distances
 
-        samples = run.fitted[0].samples if run.fitted else None
-        return Taken(*distances.measure(run.config, run.federation, run.method, samples))
+        return distances.measure(run)
 
 
 MEASURES = {

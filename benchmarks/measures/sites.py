@@ -15,27 +15,71 @@ from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, coun
 from benchmarks.tables.registry import find_scenario
 from metrics.names import BANDWIDTH, SUBJECTS, at_site
 from results.arrays import pack
-from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import Configuration
-    from federation.data import Checkpoint, LabelledSet
-    from federation.federation import Federation
+    from federation.data import LabelledSet
 
 
 class BySite(Measure):
-    """One number per metric; mean over models, and over sites where several are tested."""
+    """The table's metrics, mean over models, and over sites where several are tested. Of what a
+    table may ask beside the task's, GB of the whole run (`bandwidth-gb`) and subjects. A metric
+    that no model and site has, as the bytes where nothing crosses, has no number.
+    """
 
     numbers = True
 
     def take(self, run: FittedCell) -> Taken:
-        sites = samples_by_site(run)
-        numbers = numbers_of(run, sites)
-        return Taken(*numbers, self.picture(run, sites))
+        sites = self.sites(run)
+        federation = run.federation
+        sent = sum(transfer.bytes for transfer in federation.channel.ledger) / 1e9
+        exchanged = {BANDWIDTH: sent} if sent else {}
+        found = [
+            {
+                **federation.evaluation.measured(federation.networks.module(model), held),
+                **subjects(held),
+                **exchanged,
+            }
+            for model in run.models
+            for held in sites.values()
+        ]
+        measurements = []
+        for metric in run.metrics:
+            if any(metric in one for one in found):
+                values = [one.get(metric, math.nan) for one in found]
+                counts = [
+                    count_in({metric: [value], **{name: [one[name]] for name in one}}, metric)
+                    for one, value in zip(found, values, strict=True)
+                ]
+                mean = float(mean_of_numbers(values)) * run.scale(metric)
+                measurements.append(counted(metric, mean, counts))
+        samples = sum(len(held.images) for held in sites.values())
+        text = [f"on {samples} samples of {', '.join(sites)}, after training"]
+        if len(sites) > 1:
+            text.append("mean over sites")
+        how = "; ".join(filter(None, (*text, run.over_models)))
+        return Taken(tuple(measurements), how, self.picture(run, sites))
+
+    def sites(self, run: FittedCell) -> Mapping[str, LabelledSet]:
+        """What is measured: test samples by site, or validation samples of all together."""
+        configuration, scenario = _of(run)
+        if configuration.evaluation.on == "validation":
+            return {"validation": run.federation.evaluation.require_validation()}
+        device = str(run.federation.networks.device)
+        return scenario.test_sets(configuration, run.sources, device)
 
     def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
-        """What a picture of the sites is drawn from, packed; nothing where there is none."""
-        return ""
+        """What a picture is drawn from, by kind and site, packed; nothing where there is none."""
+        arrays = {
+            f"{kind}/{name}": values
+            for name, held in sites.items()
+            for kind, values in self.shown(run, held).items()
+        }
+        return pack(arrays) if arrays else ""
+
+    def shown(self, run: FittedCell, held: LabelledSet) -> dict[str, np.ndarray]:
+        """What is shown of a site, by kind; nothing while planning."""
+        return {}
 
     def histories(self, run: FittedCell, metric: str) -> list[Sequence[float]]:
         """On each site that the cell is measured on. A history names no site where a run looks at
@@ -52,56 +96,11 @@ class BySite(Measure):
         ]
 
 
-def samples_by_site(run: FittedCell) -> Mapping[str, LabelledSet]:
-    """What a cell is measured on: test samples by site, or validation samples of all together."""
-    configuration, scenario = _of(run)
-    if configuration.evaluation.on == "validation":
-        return {"validation": run.federation.evaluation.require_validation()}
-    device = str(run.federation.networks.device)
-    return scenario.test_sets(configuration, run.sources, device)
-
-
 def _of(run: FittedCell) -> tuple[Configuration, ModuleType]:
     from benchmarks.scenarios.configuration import Configuration
 
     configuration = Configuration.parse(run.config)
     return configuration, find_scenario(configuration.data.task)
-
-
-def numbers_of(
-    run: FittedCell, sites: Mapping[str, LabelledSet]
-) -> tuple[tuple[Measurement, ...], str]:
-    """The table's metrics, mean over models and sites, and how they came about; of what a table may
-    ask beside the task's, GB of the whole run (`bandwidth-gb`) and subjects. A metric that no model
-    and site has, as the bytes where nothing crosses, has no number.
-    """
-    federation = run.federation
-    sent = sum(transfer.bytes for transfer in federation.channel.ledger) / 1e9
-    exchanged = {BANDWIDTH: sent} if sent else {}
-    found = [
-        {
-            **federation.evaluation.measured(federation.networks.module(model), held),
-            **subjects(held),
-            **exchanged,
-        }
-        for model in run.models
-        for held in sites.values()
-    ]
-    samples = sum(len(held.images) for held in sites.values())
-    text = [f"on {samples} samples of {', '.join(sites)}, after training"]
-    if len(sites) > 1:
-        text.append("mean over sites")
-    measurements = []
-    for metric in run.metrics:
-        if any(metric in one for one in found):
-            values = [one.get(metric, math.nan) for one in found]
-            counts = [
-                count_in({metric: [value], **{name: [one[name]] for name in one}}, metric)
-                for one, value in zip(found, values, strict=True)
-            ]
-            mean = float(mean_of_numbers(values)) * run.scale(metric)
-            measurements.append(counted(metric, mean, counts))
-    return tuple(measurements), "; ".join(filter(None, (*text, run.over_models)))
 
 
 def subjects(held: LabelledSet) -> dict[str, float]:
@@ -116,78 +115,64 @@ SHOWN = 160
 
 
 class Contours(BySite):
-    """The numbers of `by-site`, and of each site the sample with most that is labelled."""
+    """The numbers of `by-site`, and of each site the sample with most that is labelled: image, true
+    objects and those that the model finds.
+    """
 
     numbers = False  # it is the picture that is looked at
 
-    def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
-        return found(run.federation, run.models[0], sites)
+    def shown(self, run: FittedCell, held: LabelledSet) -> dict[str, np.ndarray]:
+        """Raises ValueError for volumes and for a task without objects."""
+        import torch
 
+        from federation.training.loops import predictions
 
-def found(federation: Federation, model: Checkpoint, sites: Mapping[str, LabelledSet]) -> str:
-    """By site an image, its true objects and those that the model finds, packed; nothing while
-    planning. Raises ValueError for volumes and for a task without objects.
-    """
-    import torch
-
-    from federation.training.loops import predictions
-
-    task = federation.task
-    if not hasattr(task, "found") or any(held.images.ndim != 4 for held in sites.values()):
-        raise ValueError(f"contours are of objects in images, and the task is {task}")
-    arrays: dict[str, np.ndarray] = {}
-    module = federation.networks.module(model)
-    for name, held in sites.items():
+        federation, task = run.federation, run.federation.task
+        if not hasattr(task, "found") or held.images.ndim != 4:
+            raise ValueError(f"contours are of objects in images, and the task is {task}")
         if held.images.is_meta:
-            return ""
+            return {}
         place = int((held.targets > 0).flatten(1).sum(dim=1).argmax())
         image, target = held.images[place : place + 1], held.targets[place : place + 1]
+        module = federation.networks.module(run.models[0])
         [outputs] = predictions(module, image, normalise=federation.normalise, window=held.window)
         maps = {"image": image[0], "target": target[0], "predicted": task.found(outputs)[0]}
-        for kind, values in maps.items():
-            kept = torch.as_tensor(values)[..., middle(target.shape[1]), middle(target.shape[2])]
-            arrays[f"{kind}/{name}"] = (
-                kept.cpu().numpy().astype(np.uint8 if kind == "image" else np.uint16)
-            )
-    return pack(arrays)
+        middle = (..., *(_middle(side) for side in target.shape[1:]))
+        kept = {kind: torch.as_tensor(values)[middle].cpu() for kind, values in maps.items()}
+        return {
+            kind: values.numpy().astype(np.uint8 if kind == "image" else np.uint16)
+            for kind, values in kept.items()
+        }
 
 
-def middle(side: int) -> slice:
+def _middle(side: int) -> slice:
     """The middle `SHOWN` pixels of a side, or all."""
     start = max(0, (side - SHOWN) // 2)
     return slice(start, start + min(side, SHOWN))
 
 
 class ErrorMaps(BySite):
-    """The numbers of `by-site`, and of each site the middle slice of its first subject."""
+    """The numbers of `by-site`, and of each site the middle slice of its first subject: a network's
+    input, its truth and what it makes, each float32 (h, w).
+    """
 
     numbers = False  # it is the picture that is looked at
 
-    def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:
-        return reconstructed(run.federation, run.models[0], sites)
+    def shown(self, run: FittedCell, held: LabelledSet) -> dict[str, np.ndarray]:
+        """Raises ValueError for a task whose targets are no grey images."""
+        from federation.training.loops import predict
 
-
-def reconstructed(
-    federation: Federation, model: Checkpoint, sites: Mapping[str, LabelledSet]
-) -> str:
-    """By site a network's input, its truth and what it makes, each float32 (h, w), packed; nothing
-    while planning. Raises ValueError for a task whose targets are no grey images.
-    """
-    from federation.training.loops import predict
-
-    arrays: dict[str, np.ndarray] = {}
-    module = federation.networks.module(model)
-    for name, held in sites.items():
+        federation = run.federation
         if held.images.is_meta:
-            return ""
+            return {}
         if held.images.shape != held.targets.shape or held.images.shape[1] != 1:
             raise ValueError(f"error maps are of grey images, and the task is {federation.task}")
         place = middle_slice(None if held.groups is None else held.groups.cpu().numpy())
         image, target = held.images[place : place + 1], held.targets[place : place + 1]
+        module = federation.networks.module(run.models[0])
         made = predict(module, image, normalise=federation.normalise)
-        for kind, values in (("image", image), ("target", target), ("predicted", made)):
-            arrays[f"{kind}/{name}"] = values[0, 0].float().cpu().numpy()
-    return pack(arrays)
+        maps = {"image": image, "target": target, "predicted": made}
+        return {kind: values[0, 0].float().cpu().numpy() for kind, values in maps.items()}
 
 
 def middle_slice(groups: np.ndarray | None) -> int:

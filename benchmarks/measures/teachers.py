@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import torch
 
     from datasets.catalogue import ResolvedData
-    from federation.data import Checkpoint
     from federation.federation import Federation
 
 
@@ -73,36 +72,27 @@ def own_accuracies(federation: Federation, private: ResolvedData) -> list[float]
 
 
 class Selection(Measure):
-    """A score and a count of draws for each selection and teacher."""
+    """At every selection each teacher's transferability, scaled to [0, 1] over the teachers, and
+    its draws. The history has `transferability/N` and `selected/N` of every teacher N, from 1.
+    """
 
     def take(self, run: FittedCell) -> Taken:
-        return Taken(*selections(run.fitted, run.config))
+        import torch
 
+        from models.saliency import unit_scaled
 
-def selections(fitted: Sequence[Checkpoint], config: Config) -> tuple[tuple[Measurement, ...], str]:
-    """At every selection each teacher's transferability, scaled to [0, 1] over the teachers, and
-    its draws.
-
-    The history has `transferability/N` and `selected/N` of every teacher N, counted from 1.
-    """
-    import torch
-
-    from models.saliency import unit_scaled
-
-    history = fitted[0].history
-    teachers = range(1, int(config["partition.clients"]) + 1)
-    scores = torch.tensor(
-        [history[f"transferability/{n}"] for n in teachers], dtype=torch.float64
-    ).T
-    measurements = []
-    for number, row in enumerate(unit_scaled(scores).tolist(), 1):
-        for teacher, value in zip(teachers, row, strict=True):
-            column = f"selection={number} teacher={teacher}"
-            measurements.append(Measurement("transferability", value, column))
-            measurements.append(
-                Measurement("selected", history[f"selected/{teacher}"][number - 1], column)
-            )
-    return tuple(measurements), "at each selection of the run"
+        history = run.fitted[0].history
+        teachers = range(1, int(run.config["partition.clients"]) + 1)
+        found = [history[f"transferability/{n}"] for n in teachers]
+        scores = torch.tensor(found, dtype=torch.float64).T
+        measurements = []
+        for number, row in enumerate(unit_scaled(scores).tolist(), 1):
+            for teacher, value in zip(teachers, row, strict=True):
+                column = f"selection={number} teacher={teacher}"
+                draws = history[f"selected/{teacher}"][number - 1]
+                measurements.append(Measurement("transferability", value, column))
+                measurements.append(Measurement("selected", draws, column))
+        return Taken(tuple(measurements), "at each selection of the run")
 
 
 SELECTING = "evaluation.selecting"
@@ -125,7 +115,7 @@ class Selecting(Protocol):
 
 class Transferability(Measure):
     """Two numbers of the teacher that the row's method names in its field `teacher`: accuracy, and
-    similarity by another method.
+    similarity by another method, scaled to [0, 1] over all teachers.
     """
 
     def methods(self, config: Config) -> tuple[str, ...]:
@@ -135,9 +125,20 @@ class Transferability(Measure):
         return super().histories(run, ACCURACY if metric == TRANSFER_ACCURACY else metric)
 
     def take(self, run: FittedCell) -> Taken:
+        from models.saliency import unit_scaled
+
         selecting = cast(Selecting, run.other_method(str(run.config[SELECTING])))
         teacher = int(run.config[f"{run.name}.teacher"])
-        return Taken(*transfer_of(run.federation, selecting, teacher, run.fitted, run.percent))
+        scores = first_scores(run.federation, selecting)
+        cosines = selecting.cosines(run.federation, scores)
+        how = (
+            "frozen encoder, new last layer; similarity before the first selection,"
+            f" {float(cosines.min()):.4f} to {float(cosines.max()):.4f} stretched over 0 to 1"
+        )
+        accuracy = run.fitted[0].history[ACCURACY][-1] * run.percent
+        similarity = float(unit_scaled(scores)[teacher - 1])
+        names = (TRANSFER_ACCURACY, "saliency-similarity")
+        return Taken(tuple(map(Measurement, names, (accuracy, similarity))), how)
 
 
 def first_scores(federation: Federation, method: Selecting) -> torch.Tensor:
@@ -153,36 +154,6 @@ def first_scores(federation: Federation, method: Selecting) -> torch.Tensor:
         type(method).__module__,
     )
     return federation.stages.cache.get(request).tensors["scores"]
-
-
-def transfer_of(
-    federation: Federation,
-    method: Selecting,
-    teacher: int,
-    fitted: Sequence[Checkpoint],
-    scale: float,
-) -> tuple[tuple[Measurement, ...], str]:
-    """A teacher's two numbers (`teacher` counts from 1), and how they were made; the similarity
-    scaled to [0, 1] over all.
-    """
-    from models.saliency import unit_scaled
-
-    accuracy = fitted[0].history[ACCURACY][-1] * scale
-    scores = first_scores(federation, method)
-    similarity = float(unit_scaled(scores)[teacher - 1])
-    measurements = (
-        Measurement(TRANSFER_ACCURACY, accuracy),
-        Measurement("saliency-similarity", similarity),
-    )
-    cosines = method.cosines(federation, scores)
-    span = f"{float(cosines.min()):.4f} to {float(cosines.max()):.4f}"
-    return (
-        measurements,
-        (
-            f"frozen encoder, new last layer; similarity before the first selection, {span}"
-            " stretched over 0 to 1"
-        ),
-    )
 
 
 MEASURES = {"teachers": Teachers(), "selection": Selection(), "transferability": Transferability()}

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from federation.tasks.base import mean_over_pixels
+from metrics.images import VolumeQuality
 from metrics.running import AbsoluteError, RunningMetrics
-from metrics.running_volumes import VolumeQuality
 
 SIDES = (-2, -1)
 DARK = 0.05

@@ -114,6 +114,7 @@ class DepthwiseConv2d(nn.Conv2d):
 
 
 def _adapted(model: EfficientNet, sides: Sides) -> EfficientNet:
+    """A MobileNetV2 with the small-image strides below 64 pixels."""
     if min(sides) < SMALL:
         model.conv_stem.stride = (1, 1)
         model.blocks[1][0].conv_dw.stride = (1, 1)
@@ -121,11 +122,6 @@ def _adapted(model: EfficientNet, sides: Sides) -> EfficientNet:
         if isinstance(module, nn.Conv2d) and module.groups > 1:
             module.__class__ = DepthwiseConv2d
     return model
-
-
-def mobilenetv2(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
-    """timm's MobileNetV2, with the small-image strides below 64 pixels."""
-    return _adapted(_create("mobilenetv2_100", in_channels, num_classes), sides)
 
 
 def mobilenetv2_slim(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
@@ -210,7 +206,7 @@ NETWORKS = {
     "densenet121": NetworkEntry(densenet121, smallest=8),
     "densenet-small": NetworkEntry(lambda c, k, s: small_densenet(c, k, (2, 2, 2))),
     "densenet-tiny": NetworkEntry(lambda c, k, s: small_densenet(c, k, (1, 1))),
-    "mobilenetv2": NetworkEntry(mobilenetv2),
+    "mobilenetv2": NetworkEntry(lambda c, k, s: _adapted(_create("mobilenetv2_100", c, k), s)),
     "mobilenetv2-slim": NetworkEntry(mobilenetv2_slim),
     "vgg19": NetworkEntry(vgg19),
     "vgg11-slim": NetworkEntry(vgg11_slim),

@@ -185,15 +185,9 @@ def invert_gradients(
     `bounds`, the darkest and brightest pixel, numbers or (c, 1, 1), after each step. `lr` is that
     of the released code's baseline; `tv`, the weight of the total variation, is that of the
     authors' later `breaching`. Of all starts that of the least cosine distance is returned, at its
-    last image, as released. Raises ValueError for other labels, FloatingPointError if no start had
-    a finite distance.
+    last image, as released. Raises FloatingPointError if no start had a finite distance.
     """
-    shared, threat, classes = message.shared, message.threat, message.classes
-    if labels.shape != (threat.batch_size,) or not ((labels >= 0) & (labels < classes)).all():
-        raise ValueError(
-            f"expected labels of {threat.batch_size} images, from 0 to {classes - 1}, not"
-            f" {labels.tolist()}"
-        )
+    shared, threat = message.shared, message.threat
     low, high = (torch.as_tensor(bound).to(shared[0]) for bound in bounds)
 
     def distance_of(images: Tensor, create_graph: bool = False) -> Tensor:
@@ -215,7 +209,7 @@ def invert_gradients(
             with torch.no_grad():
                 images.clamp_(low, high)
         found = images.detach()
-        known = F.one_hot(labels, classes).to(found)
+        known = F.one_hot(labels, message.classes).to(found)
         return ReconstructedImages(found, known, float(distance_of(found)))
 
     return best_of(start, search.restarts)

@@ -7,7 +7,9 @@ import math
 import pytest
 import torch
 
+from metrics.instances import ternary
 from metrics.running import AbsoluteError, Accuracy, MeanAUC, Overlap, measured
+from metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
 
 SCORES = torch.tensor([[3.0, 1.0, 2.0], [0.0, -1.0, 5.0], [0.1, 0.3, 0.2], [9.0, 8.0, 7.0]])
 GROUPS = torch.tensor([7, 3, 7, 7])
@@ -47,6 +49,14 @@ def test_overlap_without_groups_is_the_mean_iou_of_all_pixels():
         "miou#defined": 2,
         "miou#of": 2,
     }
+
+
+@pytest.mark.parametrize(("groups", "rows"), [(None, 1), (torch.arange(4), 8)])
+def test_overlap_keeps_one_matrix_unless_it_is_asked_by_group(groups, rows):
+    running = Overlap(2, 255)
+    for _ in range(2):
+        running.update(PREDICTED, TARGETS, groups)
+    assert sum(map(len, running._rows)) == rows
 
 
 def counts(values, name):
@@ -109,23 +119,28 @@ def test_the_absolute_error_by_group_is_the_mean_over_groups():
 
 
 def random_case(kind):
+    """A metric, and outputs, targets and groups of eleven samples."""
     rng = torch.Generator().manual_seed(1)
     groups = torch.randint(0, 4, (11,), generator=rng)
-    if kind is Accuracy:
-        scores, labels = torch.rand(11, 3, generator=rng), torch.randint(3, (11,), generator=rng)
-        return Accuracy, scores, labels, groups
-    if kind is MeanAUC:
-        scores, known = torch.rand(11, 2, generator=rng), torch.rand(11, 2, generator=rng) < 0.5
-        return MeanAUC, scores, known.to(torch.uint8), groups
-    shape = (11, 3, 2, 4, 5)
-    outputs = torch.randn(shape, generator=rng)
-    if kind is AbsoluteError:
-        return AbsoluteError, outputs, torch.randn(shape, generator=rng), groups
-    labels = torch.randint(3, (11, *shape[2:]), generator=rng)
-    return lambda: Overlap(3, 255), outputs, labels, groups
+    volumes = torch.randn(11, 3, 2, 4, 5, generator=rng)
+    labels = torch.randint(5, (11, 2, 4, 5), generator=rng)
+    cells = torch.randint(3, (11, 3, 4), generator=rng)
+    nuclei = cells.repeat_interleave(6, 1).repeat_interleave(6, 2)
+    classes = torch.nn.functional.one_hot(ternary(nuclei), 3).movedim(-1, 1)
+    scores = classes + torch.randn(classes.shape, generator=rng) / 3
+    regions = {"whole": (1, 2, 4), "core": (4,), "other": (3,)}
+    return {
+        "accuracy": (Accuracy, volumes[:, :, 0, 0, 0], labels[:, 0, 0, 0] % 3, groups),
+        "auc": (MeanAUC, volumes[:, :2, 0, 0, 0], labels[:, 0, 0, :2] % 2, groups),
+        "error": (AbsoluteError, volumes, volumes.flip(0), groups),
+        "overlap": (lambda: Overlap(3, 255), volumes, labels % 3, groups),
+        "binary": (lambda: BinaryOverlap(255), volumes[:, :1], labels % 2, groups),
+        "regions": (lambda: RegionOverlap(regions, 255), volumes, labels, groups),
+        "nuclei": (NucleiOverlap, scores, nuclei, groups),
+    }[kind]
 
 
-KINDS = [Accuracy, Overlap, AbsoluteError, MeanAUC]
+KINDS = ["accuracy", "auc", "error", "overlap", "binary", "regions", "nuclei"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from metrics.instances import ternary
 from metrics.running import measured
 from metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
 
@@ -99,16 +98,6 @@ def test_the_released_reading_takes_hd95_of_other_masks_than_dice():
     values = measured(BinaryOverlap(255, "released"), OUTPUTS, TARGETS)
     assert values["hd95"] == pytest.approx(0.9)
     assert values["dice"] == pytest.approx((2 / 3 + 1) / 3)
-
-
-def test_volumes_of_one_object():
-    outputs = torch.full((1, 1, 2, 3, 3), -1.0)
-    outputs[0, 0, :, 1, 1] = 1
-    targets = torch.zeros(1, 2, 3, 3, dtype=torch.long)
-    targets[0, 0, 1, 1] = 1
-    values = measured(BinaryOverlap(255), outputs, targets)
-    assert values["dice"] == 2 / 3
-    assert values["hd95"] == pytest.approx(0.95)
 
 
 def classes(*maps):
@@ -220,44 +209,3 @@ def test_other_shapes_are_refused():
     ):
         with pytest.raises(ValueError, match="expected logits"):
             metrics.update(outputs, TARGETS)
-
-
-def of_kind(kind):
-    return {
-        BinaryOverlap: lambda: BinaryOverlap(255),
-        NucleiOverlap: NucleiOverlap,
-        RegionOverlap: lambda: RegionOverlap(BRATS, 255),
-    }[kind]()
-
-
-@pytest.mark.parametrize("kind", [BinaryOverlap, NucleiOverlap, RegionOverlap])
-def test_the_metrics_of_no_samples_are_refused(kind):
-    with pytest.raises(ValueError, match="of no samples are undefined"):
-        of_kind(kind).compute()
-
-
-def random_case(kind):
-    rng = torch.Generator().manual_seed(3)
-    groups = torch.randint(0, 4, (7,), generator=rng)
-    if kind is NucleiOverlap:
-        truth = torch.randint(0, 3, (7, 3, 4), generator=rng).repeat_interleave(6, 1)
-        truth = truth.repeat_interleave(6, 2)
-        noise = torch.randn(7, 3, 18, 24, generator=rng) / 3
-        return classes(ternary(truth)) + noise, truth, groups
-    channels, highest = (1, 2) if kind is BinaryOverlap else (3, 5)
-    outputs = torch.randn(7, channels, 3, 4, 5, generator=rng)
-    return outputs, torch.randint(highest, (7, 3, 4, 5), generator=rng), groups
-
-
-@pytest.mark.parametrize("kind", [BinaryOverlap, NucleiOverlap, RegionOverlap])
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("grouped", [True, False])
-def test_batches_give_what_all_samples_at_once_give(kind, batch, grouped):
-    outputs, targets, groups = random_case(kind)
-    running = of_kind(kind)
-    for start in range(0, len(outputs), batch):
-        part = slice(start, start + batch)
-        running.update(outputs[part], targets[part], groups[part] if grouped else None)
-    assert running.compute() == measured(
-        of_kind(kind), outputs, targets, groups if grouped else None
-    )

@@ -16,5 +16,7 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str) -> Any:
-    """The file of the method `name`, one of `names()`."""
+    """The file of the method `name`, one of `names()`: `observe(inquiry, federation, client)`, and
+    the `TABLE` and `COLUMN` whose row of the method sets what the inquiry leaves open.
+    """
     return importlib.import_module(f"{__name__}.{name}")

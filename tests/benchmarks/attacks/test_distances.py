@@ -38,10 +38,15 @@ def figure(tmp_path_factory, module_command):
         "--only",
         "alpha=1",
     )
-    for arguments in (table1, FIGURE, FIGURE):
+
+    def run(*arguments):
         done = module_command("benchmarks", *arguments, "--results", str(results))
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    return results / "smoke" / "fediod", done.stdout
+        return done.stdout
+
+    run(*table1)
+    run(*FIGURE)
+    return results / "smoke" / "fediod", run
 
 
 def values(figure):
@@ -65,7 +70,8 @@ def test_what_dlg_recovers_lies_nearer_than_other_private_images_and_these_neare
 
 @pytest.mark.slow  # `tox run -e regression` makes this figure too
 def test_the_fit_is_table_1s_and_a_second_command_attacks_nothing(figure):
-    folder, again = figure
+    folder, run = figure
+    again = run(*FIGURE)
     log = (folder / "figure4.log").read_text()
     assert re.findall(r": (?:fit|local-model) .* (computed|reused)", log).count("computed") == 0
     assert len(re.findall(r": reconstruction client .* computed", log)) == 2
@@ -128,8 +134,11 @@ def test_a_method_that_has_nothing_to_compare_is_named(source, method, samples, 
         "attack.clients": 1,
         "evaluation.extractor": "efficientnet-lite0",
     }
+    federation = SimpleNamespace(device="meta")
+    fitted = [SimpleNamespace(samples=samples)]
+    run = SimpleNamespace(config=config, federation=federation, method=method, fitted=fitted)
     with pytest.raises(ValueError, match=why):
-        distances.measure(config, SimpleNamespace(device="meta"), method, samples)
+        distances.measure(run)
 
 
 @pytest.mark.parametrize(

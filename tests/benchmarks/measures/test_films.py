@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.measures.films import attention_of, aucs_by_finding, overlapping, pointing_of
+from benchmarks.measures import films as films_measure
+from benchmarks.measures.films import MEASURES, overlapping, pointing_of
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
@@ -68,6 +69,12 @@ def looking(central, local, targets, counts=None, tasks=(None, None), task=AB):
         networks=SimpleNamespace(module=lambda checkpoint: networks[checkpoint]),
         normalise=lambda images: images,
     )
+
+
+def attention_of(made, fitted, percent=1):
+    run = SimpleNamespace(federation=made, fitted=fitted, percent=percent)
+    taken = MEASURES["attention"].take(run)
+    return taken.measurements, taken.statistic, taken.arrays
 
 
 def shares(found):
@@ -173,18 +180,17 @@ def test_findings_are_named_in_the_order_in_which_a_file_counts_them():
     assert (len(both), both[-2:]) == (14, ["enlarged-cardiomediastinum", "lung-opacity"])
 
 
-def fitted(*owners):
-    return [SimpleNamespace(owner=owner) for owner in owners]
-
-
-def pointing(columns, tasks=()):
+def pointing(columns, test, tasks=(), percent=1):
     """Networks by owner; each looks at a column of 4 x 4 films for every finding that it knows."""
-    return SimpleNamespace(
+    federation = SimpleNamespace(
         task=AB,
         clients=[SimpleNamespace(index=k, task=task) for k, task in enumerate(tasks)],
         networks=SimpleNamespace(module=lambda checkpoint: columns[checkpoint.owner]),
         normalise=lambda images: images,
+        evaluation=SimpleNamespace(test_set=test),
     )
+    models = [SimpleNamespace(owner=owner) for owner in columns]
+    return SimpleNamespace(federation=federation, models=models, percent=percent)
 
 
 def films(targets, where):
@@ -201,16 +207,15 @@ def test_accuracy_is_of_pairs_of_a_film_and_a_finding_that_it_has():
     # It looks for a in column 0, where it is in one of two films that have it, and for b in column
     # 3, where it is; a finding that is absent or not known does not count.
     test = films([[1, 0], [1, 1], [255, 1]], [(0, 0), (2, 3), (0, 3)])
-    made = pointing({"server": Looking([(0,), (3,)])})
-    found, how = pointing_of(made, fitted("server"), test, 100)
-    assert shares(found) == {"pointing-accuracy": 75, "attention-empty": 0}
-    assert how == "pointing of up to 4 findings of 3 test films"
+    taken = pointing_of(pointing({"server": Looking([(0,), (3,)])}, test, percent=100))
+    assert shares(taken.measurements) == {"pointing-accuracy": 75, "attention-empty": 0}
+    assert taken.statistic == "pointing of up to 4 findings of 3 test films"
 
 
 def test_a_map_that_is_zero_everywhere_is_a_miss_and_is_counted():
     test = films([[1, 1], [1, 0]], [(0, 3), (0, 3)])
-    found, _ = pointing_of(pointing({"server": Looking([(0,), ()])}), fitted("server"), test)
-    assert shares(found) == {
+    taken = pointing_of(pointing({"server": Looking([(0,), ()])}, test))
+    assert shares(taken.measurements) == {
         "pointing-accuracy": pytest.approx(2 / 3),
         "attention-empty": pytest.approx(1 / 3),
     }
@@ -218,22 +223,19 @@ def test_a_map_that_is_zero_everywhere_is_a_miss_and_is_counted():
 
 def test_of_several_networks_it_is_the_mean_each_of_the_findings_that_it_knows():
     test = films([[1, 1]], [(0, 3)])
-    made = pointing(
-        {"client-0": Looking([(0,), (0,)]), "client-1": Looking([(3,)])},
-        tasks=(None, MultiLabel(("b",))),
-    )
-    found, _ = pointing_of(made, fitted("client-0", "client-1"), test)
-    assert shares(found)["pointing-accuracy"] == 0.75  # 1 of 2, and 1 of 1
+    columns = {"client-0": Looking([(0,), (0,)]), "client-1": Looking([(3,)])}
+    taken = pointing_of(pointing(columns, test, tasks=(None, MultiLabel(("b",)))))
+    assert shares(taken.measurements)["pointing-accuracy"] == 0.75  # 1 of 2, and 1 of 1
 
 
 def test_films_without_places_or_without_a_known_finding_are_refused():
-    made = pointing({"client-0": Looking([(0,)])}, tasks=(MultiLabel(("b",)),))
+    columns, tasks = {"client-0": Looking([(0,)])}, (MultiLabel(("b",)),)
     test = films([[1, 0]], [(0, 0)])
     with pytest.raises(ValueError, match="has a finding that client-0 knows"):
-        pointing_of(made, fitted("client-0"), test)
+        pointing_of(pointing(columns, test, tasks))
     unknown = LabelledSet(test.images, test.targets, "")
     with pytest.raises(ValueError, match="at which pixels a finding is"):
-        pointing_of(made, fitted("client-0"), unknown)
+        pointing_of(pointing(columns, unknown, tasks))
 
 
 FILMS = torch.arange(4, dtype=torch.uint8).view(4, 1, 1, 1).expand(4, 1, 2, 2)
@@ -256,59 +258,82 @@ def telling(task, outputs, clients=()):
 
     networks = SimpleNamespace(module=module)
     return SimpleNamespace(
-        task=task, networks=networks, clients=clients, normalise=lambda images: images
+        task=task,
+        networks=networks,
+        clients=clients,
+        normalise=lambda images: images,
+        owners=list(outputs),
     )
 
 
+@pytest.fixture
+def aucs_by_finding(monkeypatch):
+    """What is taken of models on a test set of these findings, where others label `overlap`."""
+
+    def take(made, test, findings, overlap, name):
+        monkeypatch.setattr(films_measure, "tested", lambda run: (test, list(findings), name))
+        run = SimpleNamespace(
+            federation=made,
+            models=[SimpleNamespace(owner=owner) for owner in made.owners],
+            config={"findings.all": "+".join(overlap)},
+            percent=1,
+        )
+        return MEASURES["findings"].take(run)
+
+    return take
+
+
 def server(task, table):
-    return telling(task, {"server": table}), [SimpleNamespace(owner="server")]
+    return telling(task, {"server": table})
 
 
-def test_every_shared_finding_has_an_auc_and_the_means_are_over_these():
+def test_every_shared_finding_has_an_auc_and_the_means_are_over_these(aucs_by_finding):
     # a: both positives above both negatives; b: of four pairs one is in order.
-    made, fitted = server(AB, [[0.0, 2.0], [1.0, 1.0], [2.0, 3.0], [3.0, 0.0]])
+    made = server(AB, [[0.0, 2.0], [1.0, 1.0], [2.0, 3.0], [3.0, 0.0]])
     test = site([0, 0, 1, 1], [1, 1, 0, 0])
-    found, how = aucs_by_finding(made, fitted, test, ("a", "b"), ["a"], "here")
-    assert found == (
+    taken = aucs_by_finding(made, test, ("a", "b"), ["a"], "here")
+    assert taken.measurements == (
         Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("auc", 0.5, "class=b", 1, 1),
         Measurement("num-classes", 2.0, "class=all"),
         Measurement("mauc", 1.0, "class=overlap", 1, 1),
         Measurement("mauc", 0.75, "class=total", 2, 2),
     )
-    assert how == "AUC on 4 test films of here, after training; films with each: a 2, b 2"
+    assert (
+        taken.statistic == "AUC on 4 test films of here, after training; films with each: a 2, b 2"
+    )
 
 
-def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts():
-    made, fitted = server(MultiLabel(("a", "b", "c", "d")), [[float(i)] * 4 for i in range(4)])
+def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts(aucs_by_finding):
+    made = server(MultiLabel(("a", "b", "c", "d")), [[float(i)] * 4 for i in range(4)])
     test = site([0, 0, 1, 1], [0, 0, 0, 255], [1, 1, 1, 1], [255] * 4)
-    found, how = aucs_by_finding(made, fitted, test, ("a", "b", "c", "d"), ["a", "b"], "here")
-    assert found == (
+    taken = aucs_by_finding(made, test, ("a", "b", "c", "d"), ["a", "b"], "here")
+    assert taken.measurements == (
         Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("num-classes", 1.0, "class=all"),
         Measurement("mauc", 1.0, "class=overlap", 1, 2),
         Measurement("mauc", 1.0, "class=total", 1, 4),
     )
-    assert how.endswith(
+    assert taken.statistic.endswith(
         "; films with each: a 2; no AUC, and no part in the means: b (0 of 3 films), c (4 of 4"
         " films), d (not labelled)"
     )
 
 
-def test_a_model_that_lacks_findings_of_the_test_set_has_no_total():
-    made, fitted = server(AB, [[float(i), 0.0] for i in range(4)])
+def test_a_model_that_lacks_findings_of_the_test_set_has_no_total(aucs_by_finding):
+    made = server(AB, [[float(i), 0.0] for i in range(4)])
     test = site([1, 1, 0, 0], [0, 0, 1, 1])  # of z and a: outputs are placed by name
-    found, how = aucs_by_finding(made, fitted, test, ("z", "a"), ["a"], "there")
-    assert found == (
+    taken = aucs_by_finding(made, test, ("z", "a"), ["a"], "there")
+    assert taken.measurements == (
         Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("num-classes", 1.0, "class=all"),
         Measurement("mauc", 1.0, "class=overlap", 1, 1),
     )
     # What the model does not know is no gap of the test set.
-    assert how == "AUC on 4 test films of there, after training; films with each: a 2"
+    assert taken.statistic == "AUC on 4 test films of there, after training; films with each: a 2"
 
 
-def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_set():
+def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_set(aucs_by_finding):
     own = MultiLabel(("b", "a"))
     clients = (SimpleNamespace(index=0, task=own), SimpleNamespace(index=1, task=None))
     tables = {
@@ -316,19 +341,24 @@ def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_se
         "client-1": [[float(-i), 0.0] for i in range(4)],
     }
     made = telling(AB, tables, clients)
-    fitted = [SimpleNamespace(owner=f"client-{k}") for k in range(2)]
-    found, how = aucs_by_finding(made, fitted, site([0, 0, 1, 1]), ("a",), ["a"], "here")
-    assert found[0] == Measurement("auc", 0.5, "class=a", 2, 2)  # 1 by the first, 0 by the second
-    assert how.startswith("AUC on 4 test films of here, after training, mean over models;")
+    taken = aucs_by_finding(made, site([0, 0, 1, 1]), ("a",), ["a"], "here")
+    assert taken.measurements[0] == Measurement(
+        "auc", 0.5, "class=a", 2, 2
+    )  # 1 by the first, 0 by the second
+    assert taken.statistic.startswith(
+        "AUC on 4 test films of here, after training, mean over models;"
+    )
 
 
-def test_what_has_no_auc_at_all_is_said():
-    made, fitted = server(AB, [[0.0, 0.0]] * 4)
+def test_what_has_no_auc_at_all_is_said(aucs_by_finding):
+    made = server(AB, [[0.0, 0.0]] * 4)
     with pytest.raises(ValueError, match="no finding has films of here both with and without it"):
-        aucs_by_finding(made, fitted, site([0, 0, 0, 0]), ("a",), [], "here")
-    made, fitted = server(Classification(2), [[0.0, 0.0]] * 4)
-    with pytest.raises(ValueError, match="multi-label tasks, and the task is Classification"):
-        aucs_by_finding(made, fitted, site([0, 0, 1, 1]), ("a",), [], "here")
+        aucs_by_finding(made, site([0, 0, 0, 0]), ("a",), [], "here")
+    made = server(Classification(2), [[0.0, 0.0]] * 4)
+    with pytest.raises(
+        ValueError, match="AUC by finding is of a multi-label task, and the task is Classification"
+    ):
+        aucs_by_finding(made, site([0, 0, 1, 1]), ("a",), [], "here")
 
 
 def test_findings_overlap_that_all_sites_label():

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.measures.final import (
+    MEASURES,
     crossed,
     epochs_of,
-    measure_traffic,
     statistic_name,
     statistic_of,
 )
 from benchmarks.scenarios.configuration import EvaluationSettings
 from benchmarks.tables.measure import count_in
 from federation.channel import Transfer
-from federation.data import Checkpoint
 from results.record import Measurement
 
 LAST, LAST_THREE = EvaluationSettings(), EvaluationSettings(last_epochs=3)
@@ -73,11 +73,6 @@ def test_the_text_says_how_the_number_was_made():
     assert "optimistic" in best
 
 
-def transfers(*entries):
-    """Messages up of (round, bytes), of one client."""
-    return [Transfer(number, "up", "logits", 0, size) for number, size in entries]
-
-
 LEDGER = [
     Transfer(0, "up", "labels", 0, 5),
     Transfer(1, "down", "parameters", 0, 10),
@@ -126,26 +121,32 @@ def test_bytes_never_fall_and_end_with_all(sizes, count):
     assert found[-1] == sum(size for *_, size in sizes)
 
 
-def checkpoint(values):
-    return Checkpoint("net", 10, {}, "server", "", {"accuracy": values})
+def traffic(histories, ledger, rounds=None, percent=1):
+    """What is taken of models with these accuracies."""
+    run = SimpleNamespace(
+        metrics=("accuracy",),
+        models=[SimpleNamespace(history={"accuracy": values}) for values in histories],
+        scale=lambda metric: percent,
+        method=SimpleNamespace(rounds=rounds),
+        federation=SimpleNamespace(channel=SimpleNamespace(ledger=ledger)),
+    )
+    return MEASURES["bandwidth"].take(run)
 
 
 def test_rounds_are_measured_in_gigabytes_and_percent():
-    found, how = measure_traffic("accuracy", 100, [checkpoint([0.125, 0.5, 0.25])], LEDGER, 3)
-    assert found[:2] == (
+    taken = traffic([[0.125, 0.5, 0.25]], LEDGER, 3, 100)
+    assert taken.measurements[:2] == (
         Measurement("accuracy", 12.5, "round=1", 1, 1),
         Measurement("bandwidth-gb", 35e-9, "round=1"),
     )
-    assert found[-2:] == (
+    assert taken.measurements[-2:] == (
         Measurement("accuracy", 25.0, "round=3", 1, 1),
         Measurement("bandwidth-gb", 1138e-9, "round=3"),
     )
-    assert how == "after each of 3 rounds, with the bytes until then"
+    assert taken.statistic == "after each of 3 rounds, with the bytes until then"
 
 
 def test_several_models_are_averaged():
-    found, how = measure_traffic(
-        "accuracy", 1, [checkpoint([0.5, 0.5]), checkpoint([0.25, 1.0])], transfers((0, 9)), None
-    )
-    assert [m.value for m in found if m.metric == "accuracy"] == [0.375, 0.75]
-    assert how == "after each of 2 epochs, when all bytes had crossed, mean over models"
+    taken = traffic([[0.5, 0.5], [0.25, 1.0]], [Transfer(0, "up", "logits", 0, 9)])
+    assert [m.value for m in taken.measurements if m.metric == "accuracy"] == [0.375, 0.75]
+    assert taken.statistic == "after each of 2 epochs, when all bytes had crossed, mean over models"

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.measures.images import MEASURES, segmented
+from benchmarks.measures.images import MEASURES
 from federation.client import Client, Shard
 from federation.data import LabelledSet
 from federation.tasks.images import Classification
@@ -72,12 +72,17 @@ def federation(task=None, images=6):
     )
 
 
+def segmented(federation, fitted):
+    return MEASURES["segmentations"].take(SimpleNamespace(federation=federation, fitted=fitted))
+
+
 def test_a_cell_measures_the_first_four_test_images_and_leaves_what_is_drawn_of_them():
-    (found,), how, packed = segmented(federation(), ["the one checkpoint"])
+    taken = segmented(federation(), ["the one checkpoint"])
+    [found] = taken.measurements
     # Classes 0 and 1: two of three pixels, for the fourth image is not labelled; class 2: none.
     assert (found.metric, found.value) == ("miou", pytest.approx((2 / 3 + 2 / 3 + 0) / 3))
-    assert how == "of the 4 test images shown, at the end of the run"
-    arrays = unpack(packed)
+    assert taken.statistic == "of the 4 test images shown, at the end of the run"
+    arrays = unpack(taken.arrays)
     assert {name: (array.shape, array.dtype) for name, array in arrays.items()} == {
         "images": ((4, 1, 1, 2), np.uint8),
         "target": ((4, 1, 2), np.uint8),

@@ -10,13 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.measures.sites import (
-    found,
-    middle_slice,
-    numbers_of,
-    reconstructed,
-    subjects,
-)
+from benchmarks.measures.sites import MEASURES, BySite, middle_slice, subjects
 from federation.data import LabelledSet
 from federation.tasks.images import Classification
 from federation.tasks.pixels import TUMOUR, Regions
@@ -29,6 +23,16 @@ SITES = {
     name: LabelledSet(torch.zeros(count, 3, 4, 4), torch.zeros(count, 4, 4), name)
     for name, count in (("here", 2), ("there", 5))
 }
+
+
+class Known(BySite):
+    """Measures the sites that it is given."""
+
+    def __init__(self, sites):
+        self.known = sites
+
+    def sites(self, run):
+        return self.known
 
 
 def federation(table, sent=()):
@@ -52,7 +56,8 @@ def taken(made, models, sites, metrics, scale=lambda metric: 1.0):
         scale=scale,
         over_models="mean over models" if len(models) > 1 else "",
     )
-    return numbers_of(run, sites)
+    found = Known(sites).take(run)
+    return found.measurements, found.statistic
 
 
 def test_one_model_on_one_site_has_its_metrics_in_the_tables_unit():
@@ -121,6 +126,12 @@ def test_bytes_are_those_of_the_whole_run_whatever_is_measured():
     assert [m.metric for m in taken(made, ["a"], SITES, ("ssim",))[0]] == ["ssim"]
 
 
+def drawn(name, federation, sites):
+    """What the measure of that name leaves for the picture of a federation's only model."""
+    run = SimpleNamespace(federation=federation, models=[None])
+    return unpack(MEASURES[name].picture(run, sites))
+
+
 def finding(task):
     """One whose networks find the object wherever a pixel is bright."""
     network = torch.nn.Identity()
@@ -137,7 +148,8 @@ def labelled(side=4, dims=2):
 
 
 def test_of_each_site_the_sample_with_most_that_is_labelled_is_shown():
-    shown = unpack(found(finding(Regions(TUMOUR)), None, {"here": labelled(), "there": labelled()}))
+    sites = {"here": labelled(), "there": labelled()}
+    shown = drawn("contours", finding(Regions(TUMOUR)), sites)
     assert set(shown) == {
         f"{kind}/{site}" for kind in ("image", "target", "predicted") for site in ("here", "there")
     }
@@ -149,7 +161,7 @@ def test_of_each_site_the_sample_with_most_that_is_labelled_is_shown():
 @pytest.mark.parametrize(("task", "dims"), [(Classification(3), 2), (Regions(TUMOUR), 3)])
 def test_what_has_no_outlines_is_refused(task, dims):
     with pytest.raises(ValueError, match="contours are of objects in images"):
-        found(finding(task), None, {"here": labelled(dims=dims)})
+        drawn("contours", finding(task), {"here": labelled(dims=dims)})
 
 
 PLAIN = Normalisation((0.0,), (1.0,))
@@ -171,8 +183,8 @@ def slices(groups=(7, 7, 7, 3), shape=(1, 2, 2), device="cpu"):
 
 
 def test_of_each_site_the_middle_slice_of_the_first_subject_is_shown():
-    packed = reconstructed(doubling(), None, {"here": slices(), "there": slices(groups=(4, 5, 5))})
-    shown = unpack(packed)
+    sites = {"here": slices(), "there": slices(groups=(4, 5, 5))}
+    shown = drawn("error-maps", doubling(), sites)
     assert set(shown) == {
         f"{kind}/{site}" for kind in ("image", "target", "predicted") for site in ("here", "there")
     }
@@ -203,4 +215,4 @@ def test_the_middle_is_that_of_the_first_ones_own_slices(groups, place):
 )
 def test_what_has_no_grey_targets_is_refused(other):
     with pytest.raises(ValueError, match=r"error maps are of grey images, .*Reconstruction"):
-        reconstructed(doubling(), None, {"here": other})
+        drawn("error-maps", doubling(), {"here": other})

@@ -12,8 +12,6 @@ from benchmarks.measures.teachers import (
     MEASURES,
     first_scores,
     own_accuracies,
-    selections,
-    transfer_of,
 )
 from federation.cache import StageCache
 from federation.data import Checkpoint
@@ -81,6 +79,25 @@ def test_only_a_row_that_begins_with_a_teacher_has_the_second_number(monkeypatch
     assert [(m.metric, m.value) for m in measured[1:]] == [("teacher-accuracy", 60.0)][: found - 1]
 
 
+def selections(fitted):
+    """What is taken of three teachers' selections."""
+    run = SimpleNamespace(fitted=[fitted], config={"partition.clients": 3})
+    return MEASURES["selection"].take(run).measurements
+
+
+def transfer_of(federation, method, teacher, fitted, percent=1):
+    """What is taken of a teacher, counted from 1, that `method` scores."""
+    run = SimpleNamespace(
+        federation=federation,
+        other_method=lambda name: method,
+        config={"evaluation.selecting": "other", "transfer.teacher": teacher},
+        name="transfer",
+        fitted=[fitted],
+        percent=percent,
+    )
+    return MEASURES["transferability"].take(run)
+
+
 def test_every_selection_has_a_score_scaled_over_its_teachers_and_a_count_for_each():
     history = {
         "transferability/1": [1.0, 5.0],
@@ -91,7 +108,7 @@ def test_every_selection_has_a_score_scaled_over_its_teachers_and_a_count_for_ea
         "selected/3": [1.0, 1.0],
     }
     fitted = Checkpoint("cnn-small", 3, {}, "server", "", history)
-    found, _ = selections([fitted], {"partition.clients": 3})
+    found = selections(fitted)
     scores = {m.column: m.value for m in found if m.metric == "transferability"}
     counts = {m.column: m.value for m in found if m.metric == "selected"}
     columns = [
@@ -104,7 +121,7 @@ def test_every_selection_has_a_score_scaled_over_its_teachers_and_a_count_for_ea
 
 def test_the_selections_of_a_real_fit_add_up():
     federation = private_servers(3)
-    found, _ = selections([quick(rounds=3, selected=2).fit(federation)], {"partition.clients": 3})
+    found = selections(quick(rounds=3, selected=2).fit(federation))
     for number in (1, 2, 3):
         own = [m for m in found if m.column.startswith(f"selection={number} ")]
         assert sum(m.value for m in own if m.metric == "selected") == 2
@@ -134,8 +151,8 @@ def test_all_teachers_share_one_stage_and_another_method_has_another(tmp_path):
     asked = []
     for teacher in (1, 2, 3):
         federation = private_servers(3, stages=StageCache(tmp_path))
-        fitted = [Transfer(teacher=teacher, frozen=True).fit(federation)]
-        asked.append(transfer_of(federation, quick(), teacher, fitted, 1.0)[0][1].value)
+        fitted = Transfer(teacher=teacher, frozen=True).fit(federation)
+        asked.append(transfer_of(federation, quick(), teacher, fitted).measurements[1].value)
         events = [
             event.computed
             for event in federation.stages.cache.events
@@ -161,10 +178,10 @@ def test_a_teacher_has_two_numbers_the_second_never_in_percent(monkeypatch):
     scores = torch.tensor([0.05, 0.0575, 0.08])
     monkeypatch.setattr(FedSA, "first_scores", lambda method, federation: scores)
     trained = Checkpoint("cnn-small", 3, {}, "server", "", {"accuracy": [0.1, 0.5]})
-    found, how = transfer_of(private_servers(3), quick(), 2, [trained], 100)
-    assert [(m.metric, m.value) for m in found] == [
+    taken = transfer_of(private_servers(3), quick(), 2, trained, 100)
+    assert [(m.metric, m.value) for m in taken.measurements] == [
         ("transfer-accuracy", 50.0),
         ("saliency-similarity", pytest.approx(0.25)),
     ]
-    assert "frozen encoder" in how
-    assert "0.6000 to 0.9600" in how  # cosines, by the twelve probe samples of Eq. 2
+    assert "frozen encoder" in taken.statistic
+    assert "0.6000 to 0.9600" in taken.statistic  # cosines, by the twelve probe samples of Eq. 2

@@ -6,7 +6,6 @@ from torch import nn
 
 from models.catalogue import build
 from models.networks.small import (
-    CNN,
     BasicBlock,
     MeanOfQuarters,
     PreActivationBlock,
@@ -15,16 +14,6 @@ from models.networks.small import (
     WideResNet,
 )
 
-
-@pytest.mark.parametrize(
-    ("sides", "inputs"), [((4, 4), 32), ((28, 28), 1568), ((30, 30), 1568), ((8, 28), 448)]
-)
-def test_the_cnns_first_linear_layer_fits_the_map_after_two_poolings(sides, inputs):
-    model = CNN(1, 10, sides)
-    assert model.features[7].in_features == inputs
-    assert model(torch.zeros(2, 1, *sides)).shape == (2, 10)
-
-
 # -- the LeNet with sigmoids --
 
 
@@ -32,13 +21,6 @@ def test_the_lenets_number_of_parameters_is_the_one_counted_by_hand():
     # weights and biases of three convolutions, then of the head on 12 maps of 8 x 8
     by_hand = (3 * 12 * 25 + 12) + 2 * (12 * 12 * 25 + 12) + (768 * 100 + 100)
     assert sum(p.numel() for p in SigmoidLeNet(3, 100, (32, 32)).parameters()) == by_hand
-
-
-@pytest.mark.parametrize(("side", "inputs"), [(4, 12), (28, 588), (30, 768), (33, 972)])
-def test_the_lenets_head_fits_the_map_after_two_halvings_rounded_up(side, inputs):
-    model = SigmoidLeNet(1, 10, (side, side))
-    assert model.head.in_features == inputs
-    assert model(torch.zeros(2, 1, side, side)).shape == (2, 10)
 
 
 def test_the_lenets_weights_and_biases_start_uniform_within_a_half():

@@ -255,13 +255,6 @@ def test_the_best_of_several_starts_is_kept():
     assert best.distance == min(alone)
 
 
-@pytest.mark.parametrize("labels", [[1, 2], [10], [-1], []], ids=str)
-def test_labels_that_do_not_fit_are_refused(labels):
-    _, _, sent = victim(network=relus)
-    with pytest.raises(ValueError, match="expected labels of 1 images, from 0 to 9"):
-        invert_gradients(sent, search(1), torch.tensor(labels, dtype=torch.long))
-
-
 # -- by name --
 
 
