@@ -1,5 +1,6 @@
 """How well pixels are classified, in images and volumes: counts of pixels, and from these Dice,
-sensitivity, specificity and mean IoU; and the 95 % Hausdorff distance (HD95) between contours.
+sensitivity, specificity and mean IoU; the 95 % Hausdorff distance (HD95) between contours; and
+whether a saliency map points at them.
 
 HD95 is in print and in released code two different numbers (`Reading`), and so is what is undefined
 where masks are empty.
@@ -178,3 +179,20 @@ def _check(predicted: Tensor, truth: Tensor) -> None:
         )
     if predicted.dtype != torch.bool or truth.dtype != torch.bool:
         raise ValueError(f"expected boolean masks, not {predicted.dtype} and {truth.dtype}")
+
+
+# -- of a saliency map --
+
+
+def pointing_hits(maps: Tensor, places: Tensor) -> Tensor:
+    """Whether maps (n, h, w) of at least 0 point at `places`, bool (n, H, W), on a grid of its own;
+    bool (n,). The pointing game of Zhang et al. 2018 ("Top-down neural attention by excitation
+    backprop", section 4.2): a map points at the centre of its greatest value, the first of equal
+    ones; no tolerance. One that is 0 everywhere points at nothing.
+    """
+    height, width = maps.shape[1:]
+    flat = maps.flatten(1)
+    at = flat.argmax(dim=1)
+    row = (2 * (at // width) + 1) * places.shape[1] // (2 * height)
+    column = (2 * (at % width) + 1) * places.shape[2] // (2 * width)
+    return places[torch.arange(len(maps), device=maps.device), row, column] & (flat > 0).any(dim=1)

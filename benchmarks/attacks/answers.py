@@ -2,10 +2,10 @@
 mean image.
 
 A small federation trains as a table of the method has it, each client its own model to completion,
-and answers as the method says (`targets/`). The attacker is the server (`privacy.attacks.outputs`).
-It knows network, initial weights, learning rate, what it sent, and no label. What it finds is
-compared with the nearest of the client's images, and so is the mean of the public images, which
-takes no attack. That this attack fails bounds no other.
+and answers as the method says (`targets/`). The attacker is the server. It knows network, initial
+weights, learning rate, what it sent, and no label. What it finds is compared with the nearest of
+the client's images, and so is the mean of the public images, which takes no attack. That this
+attack fails bounds no other.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from federation.federation import Federation
 from federation.seeds import AXES, Seeds
 from federation.training.inputs import unit_range
 from metrics.images import psnr
-from privacy.attacks.matching import Search
-from privacy.attacks.outputs import Answer, match_answers
+from privacy.attacks.matching import Answer, Search, match_answers
 from privacy.attacks.threat import ThreatModel
 from results.files import cache_home, digest
 from results.names import check_known

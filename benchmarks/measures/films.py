@@ -270,7 +270,7 @@ def pointing_of(run: FittedCell) -> Taken:
     for films of which it is not known where their findings are, and if a network knows none.
     """
     from federation.shared.averaging import aligned
-    from metrics.pointing import pointing_hits
+    from metrics.masks import pointing_hits
 
     federation, test = run.federation, run.federation.evaluation.test_set
     if test.places is None:

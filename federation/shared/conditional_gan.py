@@ -31,8 +31,13 @@ from federation.tasks.base import conditioned
 from federation.training.inputs import Normalisation, unit_range
 from federation.training.loops import predict
 from models import catalogue
+from models.extractors import (
+    FEATURE_NETWORKS,
+    FeatureNetwork,
+    feature_network,
+    perceptual_distance,
+)
 from models.generative import PairDiscriminator
-from models.perceptual import NETWORKS, FeatureNetwork, feature_network, perceptual_distance
 from results.names import check_known
 from results.numbers import Count, Positive, Share
 
@@ -70,7 +75,7 @@ class GanSettings:
     """Weight of the perceptual distance from that image (Johnson et al. 2016)."""
     features: str = "vgg16"
     """The network whose features the perceptual distance compares; vgg16 needs a file, and
-    efficientnet-lite0 and vgg16-random, which stand in for it, need none (`models.perceptual`)."""
+    efficientnet-lite0 and vgg16-random, which stand in for it, need none (`models.extractors`)."""
     gan_weights: str = "one"
     """Weight of each client in G's loss: `one`, or `size` for n_k / n."""
     generator_scale: float = 0.1
@@ -83,7 +88,10 @@ class GanSettings:
 
     def __post_init__(self) -> None:
         check_known(
-            self, gan_weights=("one", "size"), generator=catalogue.networks(), features=NETWORKS
+            self,
+            gan_weights=("one", "size"),
+            generator=catalogue.networks(),
+            features=FEATURE_NETWORKS,
         )
 
 

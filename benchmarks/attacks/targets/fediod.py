@@ -22,7 +22,7 @@ from methods.fediod.losses import discriminator_loss
 from methods.fediod.parties import generate, make_nodes, make_server
 from models.generative import PatchDiscriminator
 from privacy.attacks.gradients import double
-from privacy.attacks.outputs import trained_weights
+from privacy.attacks.matching import trained_weights
 
 TABLE = "fediod/table1"
 COLUMN = {"dataset": "cifar10", "alpha": "1"}

@@ -10,7 +10,7 @@ from federation.client import Client
 from federation.federation import Federation
 from federation.training.inputs import unit_range
 from privacy.attacks.gradients import double
-from privacy.attacks.outputs import trained_weights
+from privacy.attacks.matching import trained_weights
 
 TABLE = "fediod/table1"
 COLUMN = {"dataset": "cifar10", "alpha": "1"}

@@ -19,7 +19,7 @@ from federation.shared.conditional_gan import (
     reference_loss,
 )
 from federation.shared.learner import steps_per_epoch
-from models.perceptual import FeatureNetwork
+from models.extractors import FeatureNetwork
 from tests.federation.tiny import make_dense_federation, make_federation, rectangles
 from tests.methods.fediod.cases import LN3, PI, patch_logits
 

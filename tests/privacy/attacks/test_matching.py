@@ -11,8 +11,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from models.catalogue import build
-from privacy.attacks.matching import Search
-from privacy.attacks.outputs import match_answers, relative_distance, trained_weights
+from privacy.attacks.matching import Search, match_answers, relative_distance, trained_weights
 from privacy.attacks.threat import ThreatModel, share
 
 SIDE, CLASSES = 8, 10
