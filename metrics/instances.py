@@ -63,15 +63,6 @@ def instances_of(ternary_prediction: Labels, minimum: int = 20, radius: int = 2)
     return _numbered(grown)
 
 
-def components(labels: Labels) -> Labels:
-    """A label map (h, w) in which pieces of one object that do not touch, not even at corners, are
-    objects of their own, numbered from 1. The released code does it to the truth.
-    """
-    from skimage.measure import label
-
-    return label(labels, background=BACKGROUND, connectivity=2)
-
-
 def aji(pred: Labels, truth: Labels, reuse: bool = False) -> float:
     """Aggregated Jaccard Index, in [0, 1], of predicted and true label maps (h, w): pixels that
     objects share with theirs, over the pixels of both and of predictions that are nobody's.

@@ -12,9 +12,10 @@ from typing import Literal
 
 import numpy as np
 import torch
+from skimage.measure import label
 from torch import Tensor
 
-from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff
+from metrics.instances import aji, instances_of, object_dice, object_hausdorff
 from metrics.masks import RELEASED_LOGIT, Reading, counts, diagonal, hd95, shares, spread
 from metrics.names import BY_GROUP, DEFINED, OF
 from metrics.running import RunningMetrics, by_group, group_sums, means, unknown
@@ -88,7 +89,9 @@ class NucleiOverlap(RunningMetrics):
         _check(outputs, 3, targets)
         truths, reuse = targets.cpu().numpy(), self._reading == "released"
         if reuse:
-            truths = np.array([components(truth) for truth in truths]).reshape(truths.shape)
+            truths = np.array([label(truth, connectivity=2) for truth in truths]).reshape(
+                truths.shape
+            )
         classes = outputs.argmax(dim=1).cpu().numpy()
         found = [instances_of(map_, self._minimum, self._radius) for map_ in classes]
         predicted = torch.from_numpy(np.array(found).reshape(truths.shape) > 0)

@@ -53,7 +53,9 @@ class Exchange(Measure):
     """
 
     def take(self, run: FittedCell) -> Taken:
-        learnt = tuple(name for name in run.metrics if not of_exchange(name))
+        learnt = tuple(
+            name for name in run.metrics if name != BANDWIDTH and not name.startswith("privacy-")
+        )
         numbers = final.Final().take(replace(run, metrics=learnt))
         if run.method.oracle:
             return numbers
@@ -96,11 +98,6 @@ def followed(method: Method, federation: Federation) -> tuple[Meter, bool]:
     return meter, watched.seen
 
 
-def of_exchange(metric: str) -> bool:
-    """Whether a metric is of what is exchanged, rather than of what is learnt."""
-    return metric == BANDWIDTH or metric.startswith("privacy-")
-
-
 def costs(ledger: Sequence[Transfer], budgets: Mapping[str, float]) -> dict[str, float]:
     """What a whole run's exchange costs, by metric: GB of all clients, both ways, and either the
     budgets that its method declares or, in one number, what the paper counts: infinite where
@@ -119,12 +116,10 @@ def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:
     """Each property by name, from a whole run's ledger and whether its fit looks at the public
     images; `reports.measures.exchange` says what each means.
     """
-    up, down = (
-        {t.kind for t in ledger if t.direction == direction} for direction in ("up", "down")
-    )
-    rounds = Counter(
-        (t.client, t.kind) for t in ledger if t.direction == "up"
-    )  # the ledger has an entry per round
+    down = {transfer.kind for transfer in ledger if transfer.direction == "down"}
+    # The ledger has an entry per round.
+    rounds = Counter((sent.client, sent.kind) for sent in ledger if sent.direction == "up")
+    up = {kind for _, kind in rounds}
     return {
         "distillation": public,
         "param-transfer": not WEIGHTS.isdisjoint(up | down),

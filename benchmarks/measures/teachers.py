@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.measures.final import Final
 from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
@@ -96,21 +96,13 @@ class Selection(Measure):
 
 
 SELECTING = "evaluation.selecting"
-"""The setting that names the method which scores the teachers."""
+"""The setting that names the method which scores the teachers, by how their saliency looks like
+the target network's. It has `first_scores(federation)`, scores (teachers,) before any teacher has
+taught, and `cosines(federation, scores)`, which they stand for."""
 TRANSFER_ACCURACY = "transfer-accuracy"
 """What the table calls the accuracy of a new last layer on a frozen teacher."""
 ACCURACY = "accuracy"
 """What that layer's training calls it."""
-
-
-class Selecting(Protocol):
-    """A method that scores teachers by how their saliency looks like the target network's."""
-
-    def first_scores(self, federation: Federation) -> torch.Tensor:
-        """Scores (teachers,) before any teacher has taught."""
-
-    def cosines(self, federation: Federation, scores: torch.Tensor) -> torch.Tensor:
-        """The cosines (teachers,) that scores stand for."""
 
 
 class Transferability(Measure):
@@ -127,7 +119,7 @@ class Transferability(Measure):
     def take(self, run: FittedCell) -> Taken:
         from models.saliency import unit_scaled
 
-        selecting = cast(Selecting, run.other_method(str(run.config[SELECTING])))
+        selecting: Any = run.other_method(str(run.config[SELECTING]))
         teacher = int(run.config[f"{run.name}.teacher"])
         scores = first_scores(run.federation, selecting)
         cosines = selecting.cosines(run.federation, scores)
@@ -141,11 +133,11 @@ class Transferability(Measure):
         return Taken(tuple(map(Measurement, names, (accuracy, similarity))), how)
 
 
-def first_scores(federation: Federation, method: Selecting) -> torch.Tensor:
+def first_scores(federation: Federation, method: Any) -> torch.Tensor:
     """The method's first scores (teachers,), computed once for the cells of all teachers."""
     from federation.cache import Stage, StageRequest
 
-    inputs = {**federation.stages.identity(), "method": dataclasses.asdict(cast(Any, method))}
+    inputs = {**federation.stages.identity(), "method": dataclasses.asdict(method)}
     request = StageRequest(
         "similarities",
         "saliency of all teachers",

@@ -20,7 +20,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from models.entry import NetworkEntry, monai_networks
+from models.entry import NetworkEntry, Sides, monai_networks
 
 LEVELS = 5
 LARGEST = 6.0
@@ -106,48 +106,39 @@ class RescaledUNet(UNet):
         return super().forward(seen) * deviation + mean
 
 
-def activated_first(before: int, after: int) -> nn.Module:
-    """3 x 3 convolution, ReLU and BatchNorm, in this order."""
-    return nn.Sequential(nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.BatchNorm2d(after))
-
-
-def normalised(layer: nn.Module, channels: int) -> nn.Module:
-    """A layer without bias, InstanceNorm and LeakyReLU."""
-    return nn.Sequential(layer, nn.InstanceNorm2d(channels), nn.LeakyReLU(0.2))
-
-
-def instance_normalised(before: int, after: int) -> nn.Module:
-    """3 x 3 convolution, normalised."""
-    return normalised(nn.Conv2d(before, after, 3, padding=1, bias=False), after)
-
-
-def enlarged(before: int, after: int) -> nn.Module:
-    """Transposed convolution to twice the sides."""
-    return nn.ConvTranspose2d(before, after, 2, stride=2)
-
-
-def enlarged_normalised(before: int, after: int) -> nn.Module:
-    """The same, normalised."""
-    return normalised(nn.ConvTranspose2d(before, after, 2, stride=2, bias=False), after)
-
-
 def unet_bn(width: int) -> NetworkEntry:
     """AsynDGAN's, with max-pooling and dropout of half of the last level; 64 wide in print."""
-    layers = (width, activated_first, enlarged)
-    return NetworkEntry(
-        lambda c, k, s: UNet(c, k, *layers, nn.MaxPool2d(2), 0.5), "maps", smallest=16, multiple=16
-    )
+
+    def convolution(before: int, after: int) -> nn.Module:
+        conv = nn.Conv2d(before, after, 3, padding=1)
+        return nn.Sequential(conv, nn.ReLU(), nn.BatchNorm2d(after))
+
+    def enlarge(before: int, after: int) -> nn.Module:
+        return nn.ConvTranspose2d(before, after, 2, stride=2)
+
+    def build(channels: int, outputs: int, sides: Sides) -> nn.Module:
+        return UNet(channels, outputs, width, convolution, enlarge, nn.MaxPool2d(2), 0.5)
+
+    return NetworkEntry(build, "maps", smallest=16, multiple=16)
 
 
 def unet_in(width: int, bottom: type[nn.Module] = nn.Identity) -> NetworkEntry:
     """fastMRI's, with average pooling, for images of images; its own width is 32."""
-    layers = (width, instance_normalised, enlarged_normalised)
-    return NetworkEntry(
-        lambda c, k, s: RescaledUNet(c, k, *layers, nn.AvgPool2d(2), 0.0, bottom()),
-        "maps",
-        smallest=32,
-        multiple=16,
-    )
+
+    def normalised(layer: nn.Module, channels: int) -> nn.Module:
+        return nn.Sequential(layer, nn.InstanceNorm2d(channels), nn.LeakyReLU(0.2))
+
+    def convolution(before: int, after: int) -> nn.Module:
+        return normalised(nn.Conv2d(before, after, 3, padding=1, bias=False), after)
+
+    def enlarge(before: int, after: int) -> nn.Module:
+        return normalised(nn.ConvTranspose2d(before, after, 2, stride=2, bias=False), after)
+
+    def build(channels: int, outputs: int, sides: Sides) -> nn.Module:
+        layers = (width, convolution, enlarge, nn.AvgPool2d(2))
+        return RescaledUNet(channels, outputs, *layers, bottom=bottom())
+
+    return NetworkEntry(build, "maps", smallest=32, multiple=16)
 
 
 def monai_unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: int) -> NetworkEntry:

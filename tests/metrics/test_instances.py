@@ -14,7 +14,7 @@ from skimage.measure import label, regionprops
 from skimage.morphology import dilation, disk
 from skimage.segmentation import relabel_sequential
 
-from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff, ternary
+from metrics.instances import aji, instances_of, object_dice, object_hausdorff, ternary
 
 MEASURES = (aji, object_dice, object_hausdorff)
 
@@ -85,11 +85,6 @@ def test_objects_are_those_of_the_released_code(seed, minimum, radius):
     classes = ternary(torch.tensor(blobs(seed, objects=20))[None])[0].numpy()
     expected = released_instances(classes, minimum, radius)
     assert np.array_equal(instances_of(classes, minimum, radius), expected)
-
-
-def test_pieces_of_one_object_become_objects():
-    labels = drawn("33..3 ..3.. 7.... 7...7")
-    assert components(labels).tolist() == drawn("11..2 ..1.. 3.... 3...4").tolist()
 
 
 def test_aji_of_one_prediction_over_two_objects():

@@ -26,12 +26,6 @@ def test_the_general_bound_is_that_of_the_accountant_of_fediods_release(delta, e
     assert found == pytest.approx(expected, abs=6e-4)
 
 
-def test_the_general_bound_gives_gs_wgans_epsilon():
-    assert replaced_epsilon(
-        GaussianSteps(1.07, 1 / 1000, 20_000 * 32), 1e-5, tight=False
-    ) == pytest.approx(9.993, abs=6e-4)
-
-
 @pytest.mark.parametrize(
     "part", [(2.0, 0.01, 1000), (1.0, 0.1, 100), (0.7, 0.01, 100), (1.07, 0.001, 640_000)], ids=str
 )

@@ -61,16 +61,11 @@ def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchan
     asked_logits, asked_scores = torch.autograd.grad(loss, (logits, scores), retain_graph=True)
     position = [node.client.index for node in nodes].index(client.index)
     (gradient,) = torch.autograd.grad(loss, received[position])
-    seen = (
-        images,
-        logits[position],
-        scores[position],
-        answers[position][2],
-        asked_logits[position],
-        asked_scores[position],
-        gradient,
+    asked = (asked_logits[position], asked_scores[position])
+    answer = (logits[position], scores[position], answers[position][2])
+    x, t, d, e, asked_t, asked_d, feedback = (
+        tensor.detach().double() for tensor in (images, *answer, *asked, gradient)
     )
-    x, t, d, e, asked_t, asked_d, feedback = (tensor.detach().double() for tensor in seen)
     return Exchange(x, t, d, e, (asked_t, asked_d), feedback)
 
 
