@@ -114,7 +114,8 @@ class Case:
         """Attack the message that begins with image `first`."""
         kind = self.attack.kind
         part = slice(first, first + self.attack.threat.batch_size)
-        indices, images, targets = (values[part] for values in self.private())
+        indices, images, targets = self.private()
+        indices, images, targets = indices[part], images[part], targets[part]
         victim = Attacked(
             self.network,
             self.model(),

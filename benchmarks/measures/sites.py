@@ -137,8 +137,10 @@ class Contours(BySite):
         module = federation.networks.module(run.models[0])
         [outputs] = predictions(module, image, normalise=federation.normalise, window=held.window)
         maps = {"image": image[0], "target": target[0], "predicted": task.found(outputs)[0]}
-        middle = (..., *(_middle(side) for side in target.shape[1:]))
-        kept = {kind: torch.as_tensor(values)[middle].cpu() for kind, values in maps.items()}
+        rows, columns = (_middle(side) for side in target.shape[1:])
+        kept = {
+            kind: torch.as_tensor(values)[..., rows, columns].cpu() for kind, values in maps.items()
+        }
         return {
             kind: values.numpy().astype(np.uint8 if kind == "image" else np.uint16)
             for kind, values in kept.items()
