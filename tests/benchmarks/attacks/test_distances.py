@@ -11,10 +11,6 @@ import torch
 
 from benchmarks.attacks import distances
 from benchmarks.measures.images import MEASURES
-from benchmarks.running.plan import make_plan
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.client import Client, Shard
 from federation.seeds import Seeds
@@ -77,14 +73,6 @@ def test_the_fit_is_table_1s_and_a_second_command_attacks_nothing(figure):
     assert len(re.findall(r": reconstruction client .* computed", log)) == 2
     assert "4 cells, 4 finished before, 0 to run" in again
     assert (folder / "figure4.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_plan_has_the_fit_and_no_attack():
-    paper, table = registry.find_table("fediod/figure4")
-    cells = expand(paper, table, Selection(add=tuple(row.key for row in table.offered)))
-    plan = make_plan(cells)
-    assert plan.cells == 6
-    assert plan.distinct == {"local-model": 4, "fit": 1}
 
 
 # -- clients and rows by hand --

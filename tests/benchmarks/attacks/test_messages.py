@@ -195,16 +195,6 @@ def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(di
     assert torch.equal(found.labels.argmax(dim=1), digits[1][:2])
 
 
-def test_inverting_gradients_reads_the_label_off_and_comes_nearer_with_its_steps(digits):
-    few, many = (
-        recovered(digits, "resnet8-narrow", Attack("inverting", ThreatModel(), iterations, 1))[0]
-        for iterations in (1, 40)
-    )
-    assert many.labels.argmax(dim=1).tolist() == digits[1][:1].tolist()
-    assert many.distance < few.distance
-    assert 0 <= many.images.min() <= many.images.max() <= 1
-
-
 # -- answers --
 
 

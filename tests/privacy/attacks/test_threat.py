@@ -7,8 +7,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 from models.catalogue import build
@@ -75,15 +73,6 @@ def test_the_gradient_of_a_linear_model_is_probability_minus_label_times_the_ima
     )
     assert not gradient.requires_grad
     assert model[1].weight.grad is None
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.floats(1e-6, 10), st.integers(1, 3))
-def test_an_update_of_one_step_is_exactly_minus_the_learning_rate_times_the_gradient(local_lr, n):
-    model, (images, labels) = lenet(), photographs(n)
-    gradient = share(model, images, labels, ThreatModel(batch_size=n))
-    update = share(model, images, labels, ThreatModel("update", batch_size=n, local_lr=local_lr))
-    assert all(torch.equal(u, -local_lr * g) for u, g in zip(update, gradient, strict=True))
 
 
 @pytest.mark.parametrize("batch_norm", ["eval", "train"])
