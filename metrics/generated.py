@@ -1,9 +1,6 @@
 """How good generated images are, by a classifier's features and probabilities: the Fréchet distance
-to other images, and the Inception Score.
-
-The distance is Fréchet Inception Distance, FID, only under Inception-v3's features; `title` names
-it. FedIOD's Fig. 4 reads a larger one, between recovered and private images, as stronger privacy;
-for generated images a smaller one is a better likeness.
+to other images, and the Inception Score. The distance is FID only under Inception-v3's features;
+`title` names it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Where a network is cut in two: the encoder, from images to a map of features, and the decoder,
 from the map to outputs.
 
-A network that can be cut offers timm's two methods: `forward_features(images)`, (n, c, h, w), is
-the encoder, and `forward_head(features)` the decoder. FedSA compares, distils and averages
-encoders, and adapts decoders. A U-Net cannot: its decoder needs the maps of every level; there is
-its lowest map, which its outputs do not show (`Latent`).
+A network that can be cut offers timm's two methods, `forward_features` and `forward_head`. A U-Net
+cannot: its decoder needs the maps of every level; there is its lowest map (`Latent`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Networks with one output per pixel: the encoder of any network and a decoder that enlarges its
-map.
-
-For the dense tasks of FedSA's Table 4 (depth, normals, segmentation, ...), whose decoders the paper
-does not describe.
+map, for the dense tasks of FedSA's Table 4, whose decoders the paper does not describe.
 """
 
 from __future__ import annotations

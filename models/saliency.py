@@ -1,8 +1,4 @@
-"""Saliency maps: which parts of an image a network's representation, or its decision, depends on.
-
-Networks follow timm's convention: `forward_features` gives a map (n, c, h, w), `forward_head` the
-outputs.
-"""
+"""Saliency maps: which parts of an image a representation, or a decision, depends on."""
 
 from __future__ import annotations
 

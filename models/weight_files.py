@@ -1,7 +1,5 @@
-"""Files of pre-trained weights that a user may put into the data home.
-
-Imports no framework until one is read: which network measures a table's images is part of its
-cells, and a command that finds them all finished has no other use for torch.
+"""Files of pre-trained weights that a user may put into the data home. No framework is imported
+until one is read: a command that finds all cells finished has no other use for torch.
 """
 
 from __future__ import annotations

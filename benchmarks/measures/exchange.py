@@ -83,11 +83,9 @@ class _Watched:
 
 
 def followed(method: Method, federation: Federation) -> tuple[Meter, bool]:
-    """What a fit takes, and whether it looks at the public images. `federation` is on the `meta`
-    device, where nothing is computed.
-
-    Followed there again, since the ledger does not know it and the fit itself may have come from
-    the stage cache.
+    """What a fit takes, and whether it looks at the public images: followed again on the `meta`
+    device, where `federation` is, since the ledger does not know it and the fit may come from the
+    cache.
     """
     from federation.costs import Meter, metering
 

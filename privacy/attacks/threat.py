@@ -1,8 +1,5 @@
 """What a client shares that an attacker sees: one function, for the client's own images and for the
-attacker's dummies.
-
-An attack is then: choose images whose share is the one seen. Both sides go through `share`, so no
-factor, step or mode of batch normalisation can differ between them.
+attacker's dummies, so that no factor, step or mode of batch normalisation can differ between them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """FedIOD: for the server's images of the first distillation step a client sends logits, patch
-scores and the mean score of its own images, and, for what the server asks of these, the gradient
-with respect to the images.
+scores, the mean score of its own images, and the gradient with respect to the server's.
 """
 
 from __future__ import annotations
