@@ -7,19 +7,7 @@ comparator: FedDF (epfml), FedMD (diogenes0319).
 
 from functools import partial
 
-from benchmarks.papers import fedad_reconstruction, fedad_segmentation
-from benchmarks.papers.shared import (
-    CENTRALIZED,
-    FEDAD,
-    FEDAVG,
-    FEDDF,
-    FEDMD,
-    SCALED,
-    STANDALONE,
-    alike,
-    variants,
-    without,
-)
+from benchmarks.papers import fedad_reconstruction, fedad_segmentation, shared
 from benchmarks.tables.spec import Paper, Setting, Table, as_class, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
@@ -47,19 +35,19 @@ def _sizes(films: int) -> dict[str, int]:
 
 NO_BOUND = {"fedad.bounds": False}
 BOUND = {"fedad.bounds": True}
-ABLATION = variants("fedad", {
+ABLATION = shared.variants("fedad", {
     "bound=no dropout=0": ("No bound", {**NO_BOUND, "fedad.dropped": 0}),
     "bound=yes dropout=0": ("Bound (FedAD)", {**BOUND, "fedad.dropped": 0}),
     "bound=yes dropout=1/k": ("Bound, 1/K dropped", {**BOUND, "fedad.dropped": 1}),
     "bound=yes dropout=2/k": ("Bound, 2/K dropped", {**BOUND, "fedad.dropped": 2}),
 }, absent=("clients=None",))  # fmt: skip
 OFFERED = (
-    *variants("fedad", {
+    *shared.variants("fedad", {
         "fedad-one-shot": ("FedAD, one-shot", {"fedad.one_shot": True}),
         "fedad-online": ("FedAD, online", {"fedad.one_shot": False}),
     }),
-    SCALED,
-    *variants("fedad", {
+    shared.SCALED,
+    *shared.variants("fedad", {
         "fedad-quantised": ("FedAD, one-shot in uint8", {"fedad.one_shot": True, "fedad.quantised": True}),
     }),
 )  # fmt: skip
@@ -121,8 +109,8 @@ SETTINGS = (
     Setting("fedad.one_shot", False, "assumed",
             "section 4 has one-shot for segmentation and reconstruction, so for films clients answer anew in every epoch, whose "
             "films are augmented anew", cpu=True, smoke=True),
-    *alike("fedavg feddf", "rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6, gpu=5),
-    *alike("fedavg feddf", "participation", 1.0, "assumed", "three sites, all in every round; the paper is silent"),
+    *shared.alike("fedavg feddf", "rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6, gpu=5),
+    *shared.alike("fedavg feddf", "participation", 1.0, "assumed", "three sites, all in every round; the paper is silent"),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),
     Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code", smoke=32),
     *as_class("feddf", "distillation_lr clip_norm may_keep_average augmented"),
@@ -173,10 +161,10 @@ TRIAL_SETTINGS = (
     Setting("feddf.rounds", 10, "assumed", "rounds of two epochs", smoke=6),
 )  # fmt: skip
 
-TRIED = variants("fedad", {
+TRIED = shared.variants("fedad", {
     "no-bound": ("FedAD without the bound", NO_BOUND),
     "lower": ("FedAD, lower bound alone", {"fedad.upper": False}),
-    "scaled": (SCALED.title, SCALED.config),
+    "scaled": (shared.SCALED.title, shared.SCALED.config),
 })  # fmt: skip
 
 PAPER = Paper(
@@ -191,8 +179,8 @@ PAPER = Paper(
             key="table1",
             caption="AUC of findings on chest films of NIH ChestX-ray14 and CheXpert, by where the clients' films come from",
             rows=(
-                *without((f"train={BOTH}",), CENTRALIZED, STANDALONE),
-                FEDAD,
+                *shared.without((f"train={BOTH}",), shared.CENTRALIZED, shared.STANDALONE),
+                shared.FEDAD,
             ),
             columns=grid(train=(*DOMAINS, BOTH), test=DOMAINS),
             axes={"train": "data.train", "test": "evaluation.test"},
@@ -202,29 +190,29 @@ PAPER = Paper(
         _table(
             key="table2",
             caption="Mean AUC with and without the attention bound, and by share of local models dropped, over K and alpha",
-            rows=(*without(("clients=3|5",), CENTRALIZED), *ABLATION),
+            rows=(*shared.without(("clients=3|5",), shared.CENTRALIZED), *ABLATION),
             columns=(*K_COLUMNS, *grid(dataset=DOMAINS)),
             axes=AXES,
             own="bound=yes dropout=0",
-            offered=without(("clients=None",), *OFFERED),
+            offered=shared.without(("clients=None",), *OFFERED),
         ),
         _table(
             key="table3",
             caption="Mean AUC against the number of public films (CheXpert, K = 3, alpha = 1)",
             rows=(
-                *without(("public-size=" + "|".join(map(str, SIZES)),), CENTRALIZED),
-                *without(NO_PUBLIC, FEDAD),
+                *shared.without(("public-size=" + "|".join(map(str, SIZES)),), shared.CENTRALIZED),
+                *shared.without(NO_PUBLIC, shared.FEDAD),
             ),
             columns=grid(dataset=(CHEXPERT,), **{"public-size": ("none", *map(str, SIZES))}),
             axes={"dataset": "data.name", "public-size": ""},
             x_axis="public-size",
             scaled={"public-size": "partition.public_limit"},
-            offered=without(NO_PUBLIC, *OFFERED),
+            offered=shared.without(NO_PUBLIC, *OFFERED),
         ),
         _table(
             key="table4",
             caption="Federated methods on chest films (CheXpert, K = 3, alpha = 1), and what each exchanges",
-            rows=(CENTRALIZED, FEDAVG, FEDDF, FEDMD, FEDAD),
+            rows=(shared.CENTRALIZED, shared.FEDAVG, shared.FEDDF, shared.FEDMD, shared.FEDAD),
             columns=grid(dataset=(CHEXPERT,)),
             axes={"dataset": "data.name"},
             measure="exchange",
@@ -235,8 +223,10 @@ PAPER = Paper(
             key="figure3",
             caption="Attention of local models in test films, its consensus (yellow), diversity (black), and the central model's",
             rows=(
-                *variants("fedad", {"fedad-no-bound": ("FedAD without the bound", NO_BOUND)}),
-                FEDAD,
+                *shared.variants(
+                    "fedad", {"fedad-no-bound": ("FedAD without the bound", NO_BOUND)}
+                ),
+                shared.FEDAD,
             ),
             columns=grid(dataset=(NIH,)),
             axes={"dataset": "data.name"},
@@ -247,11 +237,11 @@ PAPER = Paper(
             key="trial",
             caption="Canvases of digits at three clients, and at two sites of three with label sets of their own",
             rows=(
-                *without((TWO,), CENTRALIZED),
-                STANDALONE,
-                *without((TWO,), FEDDF, FEDMD),
+                *shared.without((TWO,), shared.CENTRALIZED),
+                shared.STANDALONE,
+                *shared.without((TWO,), shared.FEDDF, shared.FEDMD),
                 *TRIED,
-                FEDAD,
+                shared.FEDAD,
             ),
             columns=grid(train=("one-site", "two-sites")),
             axes={"train": "data.train"},

@@ -6,17 +6,7 @@ follows, or of FedDF (epfml).
 
 from functools import partial
 
-from benchmarks.papers.shared import (
-    AT_THE_END,
-    CENTRALIZED,
-    FEDAVG,
-    SCALED,
-    STANDALONE,
-    alike,
-    variants,
-    without,
-)
-from benchmarks.papers.shared import FEDAD as FEDAD_ROW
+from benchmarks.papers import shared
 from benchmarks.tables.spec import Derived, Row, Setting, Table, as_class, grid
 
 SITES = ("b", "f", "i")
@@ -48,8 +38,8 @@ DATA = (
     Setting("network.pretrained", "none", "assumed", "none is named"),
     Setting("network.plain", "unet-32-in", "code", "FL-MRCM's: fastMRI's U-Net", cpu="unet-8-in", smoke="unet-8-in"),
     Setting("network.unchanged", "unchanged", "assumed", "the zero-filled image itself, for the floor"),
-    *alike("augmentation", "rotation shift scale", 0.0, "code", "none"),
-    *alike("augmentation", "crop cutout", 0, "code", "none"),
+    *shared.alike("augmentation", "rotation shift scale", 0.0, "code", "none"),
+    *shared.alike("augmentation", "crop cutout", 0, "code", "none"),
     Setting("augmentation.horizontal_flip", False, "code", "none"),
     Setting("local.optimizer", "adam", "paper", "section 4.3.2; FL-MRCM itself has RMSprop"),
     Setting("local.lr", {"row=zero-filled": 1e-12, "": 1e-4}, "paper", "section 4.3.2; of the floor so small that its one factor stays 1",
@@ -59,10 +49,10 @@ DATA = (
     Setting("local.schedule", "constant", "paper", "section 4.3.2"),
     Setting("local.final_lr", 0.0, "paper", "constant"),
     Setting("local.batch_size", 16, "code", "FL-MRCM's; the paper names none", smoke=8),
-    *alike(AVERAGING, "rounds", 50, "code", "FL-MRCM's, of two local epochs", cpu=10, smoke=3, gpu=5),
-    *alike(AVERAGING, "participation", 1.0, "code", "all clients in every round"),
+    *shared.alike(AVERAGING, "rounds", 50, "code", "FL-MRCM's, of two local epochs", cpu=10, smoke=3, gpu=5),
+    *shared.alike(AVERAGING, "participation", 1.0, "code", "all clients in every round"),
     *as_class("fl-mrcm", "adversarial hidden discriminator_lr"),
-    *AT_THE_END,
+    *shared.AT_THE_END,
 )  # fmt: skip
 """What FedIOD's Table 9 has too, which has the same sites and preprocessing."""
 
@@ -78,7 +68,7 @@ SETTINGS = (
             cpu={AVERAGED: 2, "": 20}, smoke={AVERAGED: 2, "row=zero-filled": 1, "": 6}, gpu={AVERAGED: 2, "": 5}),
     Setting("server.optimizer", "rmsprop", "paper", "section 4.3.2"),
     Setting("server.lr", 1e-4, "paper", "section 4.3.2", cpu=1e-3, smoke=2e-3),
-    *alike("server", "momentum weight_decay", 0.0, "assumed", "none is named"),
+    *shared.alike("server", "momentum weight_decay", 0.0, "assumed", "none is named"),
     Setting("server.schedule", "constant", "paper", "section 4.3.2"),
     Setting("server.final_lr", 0.0, "paper", "constant"),
     Setting("server.batch_size", 16, "assumed", "as local training", smoke=8),
@@ -92,15 +82,15 @@ SETTINGS = (
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=50, smoke=10, gpu=100),
 )  # fmt: skip
 
-[ZERO_FILLED] = variants("standalone", {
+[ZERO_FILLED] = shared.variants("standalone", {
     "zero-filled": ("Zero-filled input", {"network.client": "unchanged", "network.server": "unchanged"})
 })  # fmt: skip
-AVERAGE, FEDAD, BOUND = without(ALONE, FEDAVG, FEDAD_ROW, CENTRALIZED)
+AVERAGE, FEDAD, BOUND = shared.without(ALONE, shared.FEDAVG, shared.FEDAD, shared.CENTRALIZED)
 MRCM = Row("fl-mrcm", "fl-mrcm", "FL-MRCM", absent=ALONE, config=PLAIN)
 FEDDF = Row("feddf", "feddf", "FedDF++", absent=ALONE)
 AXES = {"train": "data.train", "test": "slices.test", "modality": ""}
 
-ABLATION = variants("fedad", {
+ABLATION = shared.variants("fedad", {
     "ensemble=average variant=1 public=t1w": ("Average ensemble", {**PLAIN, "fedad.ensemble": "average", "fedad.bounds": False}),
     "ensemble=eq13 variant=2 public=t1w": ("Eq. 13", {**PLAIN, "fedad.bounds": False}),
     "ensemble=eq13 variant=3 public=t1w": ("Eq. 13, non-local block", {"fedad.bounds": False}),
@@ -127,12 +117,12 @@ TABLES = (
         columns=({"train": ALL, "test": ALL, "modality": "t1"},),
         metrics=QUALITY,
         own="ensemble=eq13 variant=5 public=t1w",
-        offered=(ZERO_FILLED, BOUND, SCALED),
+        offered=(ZERO_FILLED, BOUND, shared.SCALED),
     ),
     _table(
         key="table7",
         caption="Reconstruction of brain MRI on the test subjects of the sites that train",
-        rows=(*without((f"train={ALL}",), STANDALONE), BOUND, MRCM, FEDAD),
+        rows=(*shared.without((f"train={ALL}",), shared.STANDALONE), BOUND, MRCM, FEDAD),
         columns=IN_DOMAIN,
         metrics=(*QUALITY, "bandwidth-gb"),
         derived=(

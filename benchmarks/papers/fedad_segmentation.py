@@ -4,17 +4,7 @@ The authors released no code. Values marked `code` are those of NVFlare's BraTS1
 Li et al. 2019, or of a comparator (FedMD, diogenes0319).
 """
 
-from benchmarks.papers.shared import (
-    AT_THE_END,
-    CENTRALIZED,
-    FEDAD,
-    FEDAVG,
-    FEDMD,
-    STANDALONE,
-    alike,
-    variants,
-    without,
-)
+from benchmarks.papers import shared
 from benchmarks.tables.spec import Row, Setting, Table, as_class
 
 PLAIN, NOISY, NOISIER = ("none", "none"), ("1", "1"), ("1", "0.01")
@@ -69,7 +59,7 @@ SETTINGS = (
     Setting("server.final_lr", 0.0, "assumed", "the same"),
     Setting("server.batch_size", 1, "assumed", "the same", cpu=2, smoke=2),
     Setting("server.epochs", 5, "paper", "section 4.2.2: 5,000 iterations of 125 volumes, each in eight crops", cpu=40, smoke=4, gpu=2),
-    *alike("augmentation", "rotation shift scale", 0.0, "paper", "[63] has none"),
+    *shared.alike("augmentation", "rotation shift scale", 0.0, "paper", "[63] has none"),
     Setting("augmentation.horizontal_flip", False, "assumed", "[63] flips along each axis and shifts intensities; volumes are not augmented here"),
     Setting("fedad.one_shot", True, "paper", "section 4: one-shot for segmentation"),
     *as_class("fedad", "bounds"),
@@ -77,14 +67,14 @@ SETTINGS = (
     Setting("li-2019.eps3", {"eps3=1": 1.0, "eps3=0.01": 0.01, "": INFINITE}, "paper", "Table 5"),
     *as_class("li-2019", "share tau generation"),
     Setting("li-2019.gamma", 1e-4, "code", "from 2.1 on; per local step, as large as its learning rate; so too at cpu", cpu=3e-3, smoke=5e-3),
-    *alike("li-2019 fedavg", "rounds", 600, "code", "an epoch each", cpu=40, smoke=4, gpu=10),
-    *alike("li-2019 fedavg", "participation", 1.0, "code", "all clients in every round"),
+    *shared.alike("li-2019 fedavg", "rounds", 600, "code", "an epoch each", cpu=40, smoke=4, gpu=10),
+    *shared.alike("li-2019 fedavg", "participation", 1.0, "code", "all clients in every round"),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=5, smoke=2, gpu=3),
     *as_class("fedmd", "public_samples digest_epochs"),
     Setting("fedmd.digest_batch_size", 1, "assumed", "as local training", cpu=2, smoke=2),
     Setting("fedmd.digest_lr", 1e-4, "assumed", "as local training", cpu=1e-3, smoke=1e-3),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", smoke=1, gpu=1),
-    *AT_THE_END,
+    *shared.AT_THE_END,
 )  # fmt: skip
 
 PRIVATE = ("eps1=1",)
@@ -96,7 +86,7 @@ TABLES = (
         caption="Segmentation of brain tumours in volumes of BraTS2018, what is exchanged, and its cost to privacy",
         rows=(
             Row("li-et-al", "li-2019", "Li et al. 2019"),
-            *without(PRIVATE, FEDMD, FEDAD, STANDALONE),
+            *shared.without(PRIVATE, shared.FEDMD, shared.FEDAD, shared.STANDALONE),
         ),
         columns=COLUMNS,
         axes={"dataset": "", "eps1": "", "eps3": ""},
@@ -106,12 +96,12 @@ TABLES = (
         own="fedad",
         settings=SETTINGS,
         offered=(
-            *without(PRIVATE, CENTRALIZED, FEDAVG),
-            *variants("fedad", {
+            *shared.without(PRIVATE, shared.CENTRALIZED, shared.FEDAVG),
+            *shared.variants("fedad", {
                 "fedad-no-bound": ("FedAD without the bound", {"fedad.bounds": False}),
                 "fedad-quantised": ("FedAD in uint8", {"fedad.quantised": True}),
             }, absent=PRIVATE),
-            *variants("li-2019", {
+            *shared.variants("li-2019", {
                 "li-et-al-revised": ("Li et al. 2019, as NVFlare has it since 2026", {"li-2019.generation": "revised"}),
             }, absent=("eps1=none",)),
         ),

@@ -5,7 +5,7 @@ The classification tables and the trial.
 
 from functools import partial
 
-from benchmarks.papers import fediod_reconstruction, fediod_segmentation
+from benchmarks.papers import fediod_reconstruction, fediod_segmentation, shared
 from benchmarks.papers.fediod_settings import (
     AVERAGED,
     AVERAGING,
@@ -14,16 +14,6 @@ from benchmarks.papers.fediod_settings import (
     OFFERED,
     ROWS,
     SETTINGS,
-)
-from benchmarks.papers.shared import (
-    CENTRALIZED,
-    FEDAVG,
-    FEDIOD,
-    FEDKD,
-    PRIVACY,
-    alike,
-    variants,
-    without,
 )
 from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
 
@@ -35,7 +25,7 @@ NO_UNIQUE = {"fediod.uniqueness": 0.0}
 PLAIN = {**NO_CONF, **NO_UNIQUE}
 AVERAGE = {"fediod.gan_weights": "average"}
 
-LOSSES = variants("fediod", {
+LOSSES = shared.variants("fediod", {
     "gan=avg": ("GAN avg", {**AVERAGE, **NO_MIMIC, **PLAIN}),
     "gan=eq2": ("GAN Eq. 2", {**NO_MIMIC, **PLAIN}),
     "gan=eq2 mimic=common tau=1": ("+ mimic *, tau 1", {**COMMON, **TAU_1, **PLAIN}),
@@ -45,19 +35,19 @@ LOSSES = variants("fediod", {
     "gan=eq2 mimic=eq8 tau=inf unique": ("the same + unique", NO_CONF),
     "gan=eq2 mimic=eq8 tau=inf conf unique": ("FedIOD (all)", {}),
 })  # fmt: skip
-MORE_LOSSES = variants("fediod", {
+MORE_LOSSES = shared.variants("fediod", {
     "gan=eq2 mimic=common tau=inf": ("+ mimic *, tau inf", {**COMMON, **PLAIN}),
     "gan=eq2 mimic=common tau=inf conf unique": ("FedIOD, common weights", COMMON),
     "gan=eq2 mimic=eq8 tau=inf eq10": ("+ mimic Eq. 8, Eq. 10 as printed", {**EQ10.config, **PLAIN}),
 })  # fmt: skip
-IMAGES = variants("fediod", {
+IMAGES = shared.variants("fediod", {
     "gan": ("GAN", {**NO_MIMIC, **PLAIN}),
     "gan mimic=common": ("+ mimic *", {**COMMON, **PLAIN}),
     "gan mimic=eq8": ("+ mimic Eq. 8", PLAIN),
     "gan mimic=eq8 conf": ("+ conf", NO_UNIQUE),
     "gan mimic=eq8 conf unique": ("FedIOD (all)", {}),
 })  # fmt: skip
-ATTACKS = variants("fedavg", {
+ATTACKS = shared.variants("fedavg", {
     "fedavg-update": ("FedAvg, DLG on five local steps", {"attack.shares": "update", "attack.local_steps": 5}),
     "fedavg-inverting": ("FedAvg, Inverting Gradients (ResNet-8)",
                          {"attack.images_by": "inverting", "attack.network": "resnet8"}),
@@ -76,7 +66,7 @@ BUDGETS = ("3.5", "6.0", "7.7", "10.0", "30.0", "100.0")
 WITH_BUDGET = tuple(f"epsilon={epsilon}" for epsilon in BUDGETS)
 CHOSEN = "on a tenth of the training samples, held out, and seed 7"
 
-ABLATION = variants("fediod", {
+ABLATION = shared.variants("fediod", {
     "common": ("FedIOD, common weights", COMMON),
     "average": ("FedIOD, Eq. 2 unweighted", AVERAGE),
     "no-mimic": ("FedIOD, G without L_mimic", NO_MIMIC),
@@ -97,7 +87,7 @@ TRIAL_SETTINGS = (
     Setting("local.epochs", {AVERAGED: 2, "private=yes": 60, "": 120}, "assumed",
             f"{CHOSEN}: of 20, 60 and 120 epochs clients alone have 31, 43 and 44 % at alpha = 0.1, and 87 and 89 of 60 and 120 at 1, settled there only then; two in a round",
             smoke={AVERAGED: 1, "": 3}),
-    *alike("fedgen", "generative_alpha generative_beta", 1.0, "assumed",
+    *shared.alike("fedgen", "generative_alpha generative_beta", 1.0, "assumed",
            f"{CHOSEN}: FedGEN has 95 %, and is at chance with its code's 10", smoke=10.0),
     Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "code", "averaging methods: FedDF's code"),
     *(
@@ -132,7 +122,7 @@ PAPER = Paper(
     key="fediod",
     title="Federated Learning via Input-Output Collaborative Distillation",
     citation="X. Gong, S. Li, Y. Bao, et al. AAAI 2024",
-    settings=(*SETTINGS, *PRIVACY),
+    settings=(*SETTINGS, *shared.PRIVACY),
     released_code=True,
     seed_axes=("partition",),
     tables=(
@@ -147,7 +137,7 @@ PAPER = Paper(
         _table(
             key="table5",
             caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
-            rows=(FEDKD, FEDIOD),
+            rows=(shared.FEDKD, shared.FEDIOD),
             columns=tuple(
                 {"epsilon": epsilon, "dp": dp}
                 for dp in ("yes", "no")
@@ -162,7 +152,7 @@ PAPER = Paper(
             ),
             offered=(
                 Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
-                *variants(
+                *shared.variants(
                     "fedkd",
                     {"fedkd-dp-sgd": ("FedKD, DP-SGD teachers", {"privacy.mechanism": "dp-sgd"})},
                 ),
@@ -206,7 +196,7 @@ PAPER = Paper(
         _table(
             key="figure8",
             caption="Accuracy against bandwidth on CIFAR-10 (panel a: alpha = 0.1, ResNet-8)",
-            rows=(FEDAVG, FEDIOD),
+            rows=(shared.FEDAVG, shared.FEDIOD),
             columns=({"panel": "cifar10"},),
             axes={"panel": "data.name", **AXES},
             fixed={"data.name": "cifar10", "partition.alpha": 0.1},
@@ -227,7 +217,10 @@ PAPER = Paper(
         _table(
             key="trial",
             caption="Digits (MNIST at 16 pixels), schedules of this suite's own; with privacy among twenty clients",
-            rows=(*without(WITH_BUDGET, CENTRALIZED, *ABLATION, *ROWS[:-1]), FEDIOD),
+            rows=(
+                *shared.without(WITH_BUDGET, shared.CENTRALIZED, *ABLATION, *ROWS[:-1]),
+                shared.FEDIOD,
+            ),
             columns=(
                 *grid(alpha=("1", "0.1"), epsilon=("inf",)),
                 *grid(alpha=("1",), epsilon=BUDGETS),

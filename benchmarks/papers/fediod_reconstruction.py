@@ -5,6 +5,7 @@ Table 7, with its settings but for FedIOD's own.
 from dataclasses import replace
 from functools import partial
 
+from benchmarks.papers import shared
 from benchmarks.papers.fedad_reconstruction import (
     ALL,
     AXES,
@@ -18,7 +19,6 @@ from benchmarks.papers.fedad_reconstruction import (
 )
 from benchmarks.papers.fedad_reconstruction import SETTINGS as FEDAD_SETTINGS
 from benchmarks.papers.fediod_segmentation import SEEDED
-from benchmarks.papers.shared import FEDAVG, variants
 from benchmarks.tables.spec import Row, Setting, Table, as_class, grid
 
 ROUNDS = "method=fedavg|fl-mrcm"
@@ -62,7 +62,7 @@ SETTINGS = (
 )  # fmt: skip
 
 _FEDIOD = Row("fediod", "fediod-reconstruction", "FedIOD")
-_FEDAD = variants(
+_FEDAD = shared.variants(
     "fedad", {"fedad": ("FedAD", {"network.client": "unet", "network.server": "unet"})}
 )
 
@@ -80,14 +80,14 @@ TABLES = (
     _table(
         key="table9",
         caption="Reconstruction of brain MRI with fastMRI, BraTS2020 and IXI on a client each",
-        rows=(FEDAVG, MRCM, *_FEDAD, _FEDIOD),
+        rows=(shared.FEDAVG, MRCM, *_FEDAD, _FEDIOD),
         measure="by-site",
         offered=(ZERO_FILLED, BOUND),
     ),
     _table(
         key="figure7",
         caption="Reconstructions of a test slice of each site, and their errors",
-        rows=(FEDAVG, MRCM, _FEDIOD),
+        rows=(shared.FEDAVG, MRCM, _FEDIOD),
         measure="error-maps",
         offered=(ZERO_FILLED, BOUND, *_FEDAD),
     ),

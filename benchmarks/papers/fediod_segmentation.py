@@ -6,7 +6,7 @@ asyndgan), or of AsynDGAN's (tommy-qichang/AsynDGAN).
 
 from functools import partial
 
-from benchmarks.papers.shared import CENTRALIZED, FEDAVG, FEDPROX, STANDALONE, alike, without
+from benchmarks.papers import shared
 from benchmarks.tables.spec import Row, Setting, Table, as_class, grid
 
 TUMOUR = "table=table2|figure5|figure8b"
@@ -21,8 +21,8 @@ ALONE = tuple(f"train={organ}" for organ in ORGANS)
 ASYNDGAN = Row("asyndgan", "asyndgan", "AsynDGAN")
 FEDIOD = Row("fediod", "fediod-segmentation", "FedIOD")
 RELEASED = Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released")
-OFFERED = without(ALONE, FEDPROX, RELEASED)
-[BOUND] = without(ALONE, CENTRALIZED)
+OFFERED = shared.without(ALONE, shared.FEDPROX, RELEASED)
+[BOUND] = shared.without(ALONE, shared.CENTRALIZED)
 
 SEEDED = ("partition", "weights", "sampling", "shuffling")
 """What a seed moves: sites and sizes of tumours divide the samples, so the partition alone is no
@@ -83,9 +83,9 @@ SETTINGS = (
     Setting("local.epochs", {"method=fedavg|fedprox": 1, TUMOUR: 50, "": 100}, "paper",
             "appendix; FedAvg: an epoch a round (assumed)", cpu={"method=fedavg|fedprox": 1, TUMOUR: 40, FOUR: 25, "": 12},
             smoke={"method=fedavg|fedprox": 1, "": 2}, gpu={"method=fedavg|fedprox": 1, "": 10}),
-    *alike("fedavg fedprox", "rounds", {TUMOUR: 50, "": 100}, "assumed", "as many epochs in all as Standalone has",
+    *shared.alike("fedavg fedprox", "rounds", {TUMOUR: 50, "": 100}, "assumed", "as many epochs in all as Standalone has",
            cpu={TUMOUR: 40, FOUR: 25, "": 12}, smoke=2, gpu=10),
-    *alike("fedavg fedprox", "participation", 1.0, "assumed", "all clients in every round"),
+    *shared.alike("fedavg fedprox", "participation", 1.0, "assumed", "all clients in every round"),
     Setting("server.optimizer", "adam", "code", "AsynDGAN's downstream U-Net is trained as local ones are (assumed)"),
     Setting("server.lr", {TUMOUR: 2e-3, "": 2.5e-4}, "assumed", "the same", cpu={TUMOUR: 3e-3, "": 1e-3}, smoke=5e-3),
     Setting("server.batch_size", {TUMOUR: 16, "": 4}, "assumed", "the same", cpu=16, smoke=4),
@@ -96,20 +96,20 @@ SETTINGS = (
     Setting("augmentation.horizontal_flip", True, "paper", "appendix"),
     Setting("augmentation.vertical_flip", {TUMOUR: False, "": True}, "paper", "appendix: nuclei both ways"),
     Setting("augmentation.quarter_turns", {TUMOUR: False, "": True}, "paper", "appendix: random rotation; by 90 degrees in the code"),
-    *alike(GAN, "generator", "resnet-generator", "paper", "9-block ResNet; released: with BatchNorm and dropout, N(0, 0.02)",
+    *shared.alike(GAN, "generator", "resnet-generator", "paper", "9-block ResNet; released: with BatchNorm and dropout, N(0, 0.02)",
            released="resnet-generator-bn", cpu=NARROW, smoke=NARROW),
-    *alike(GAN, "discriminator_width", 64, "code", "pix2pix", cpu=32, smoke=8),
-    *alike(GAN, "discriminator_layers", 3, "code", "patches of 70 pixels", cpu=2, smoke=1),
+    *shared.alike(GAN, "discriminator_width", 64, "code", "pix2pix", cpu=32, smoke=8),
+    *shared.alike(GAN, "discriminator_layers", 3, "code", "patches of 70 pixels", cpu=2, smoke=1),
     Setting("asyndgan.batch_size", {TUMOUR: 1, "": 2}, "code", PER_CLIENT),
     Setting("fediod-segmentation.batch_size", {TUMOUR: 2, "": 2}, "code", PER_CLIENT),
-    *alike(GAN, "steps", 0, "code", "as many as the largest client has batches",
+    *shared.alike(GAN, "steps", 0, "code", "as many as the largest client has batches",
            cpu={f"{TUMOUR} method=fediod-segmentation": 24, "": 48}, smoke=3),
-    *alike(GAN, "features", "vgg16", "code", "relu1_2, 2_2, 3_3 and 4_3", cpu="efficientnet-lite0", smoke="efficientnet-lite0"),
+    *shared.alike(GAN, "features", "vgg16", "code", "relu1_2, 2_2, 3_3 and 4_3", cpu="efficientnet-lite0", smoke="efficientnet-lite0"),
     Setting("asyndgan.l1", {TUMOUR: 100.0, "": 0.0}, "code", COLOURS, cpu=30.0, smoke=30.0),
     Setting("fediod-segmentation.l1", {TUMOUR: 0.0, "": 0.0}, "code", COLOURS, cpu=30.0, smoke=30.0),
     Setting("asyndgan.perceptual", {TUMOUR: 1.0, "": 10.0}, "code", DISTANCES, cpu=0.02, smoke=0.02),
     Setting("fediod-segmentation.perceptual", {TUMOUR: 10.0, "": 10.0}, "code", DISTANCES, cpu=0.02, smoke=0.02),
-    *alike(GAN, "samples", {"table=figure6": 1, "": 0}, "assumed", "an image of each client's first label map, for Figure 6"),
+    *shared.alike(GAN, "samples", {"table=figure6": 1, "": 0}, "assumed", "an image of each client's first label map, for Figure 6"),
     *as_class("asyndgan", "generator_beta gan_weights generator_scale discriminator_scale"),
     *as_class("fediod-segmentation", "generator_beta"),
     Setting("fediod-segmentation.gan_weights", "size", "paper", "Eq. 2", released="one"),
@@ -124,7 +124,7 @@ SETTINGS = (
     Setting("fediod-segmentation.supervised", 0.0, "paper", "Algorithm 1: the student learns from the teachers alone", released=1.0),
     Setting("fediod-segmentation.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles, as in the classification "
             "tables", cpu={"protocol=released": 0.0, "": 1e-4}, smoke={"protocol=released": 0.0, "": 1e-4}, released=0.0),
-    *alike("fediod-segmentation", "confidence uniqueness", 1.0, "paper", "Eq. 11; the same", cpu=REDUCED, smoke=REDUCED, released=0.0),
+    *shared.alike("fediod-segmentation", "confidence uniqueness", 1.0, "paper", "Eq. 11; the same", cpu=REDUCED, smoke=REDUCED, released=0.0),
     Setting("fediod-segmentation.student_beta", 0.9, "paper", "Adam", released=0.5),
     Setting("fediod-segmentation.weight_decay", 0.0, "paper", "none is named", released=1e-4),
     Setting("fediod-segmentation.amsgrad", False, "paper", "Adam", released=True),
@@ -144,8 +144,8 @@ SETTINGS = (
     Setting("evaluation.at", 1.0, "assumed", "the end"),
 )  # fmt: skip
 
-NUCLEI_ROWS = without(ALONE, FEDAVG, ASYNDGAN, FEDIOD)
-DISTRIBUTED = (ASYNDGAN, FEDAVG, FEDIOD)
+NUCLEI_ROWS = shared.without(ALONE, shared.FEDAVG, ASYNDGAN, FEDIOD)
+DISTRIBUTED = (ASYNDGAN, shared.FEDAVG, FEDIOD)
 TESTED = (*SITES, "average")
 
 _table = partial(
@@ -175,13 +175,13 @@ _TABLES = (
     _of_tumours(
         key="table2",
         caption="Segmentation of whole tumours in T2 slices of BraTS2018, ten clients by tumour size",
-        rows=(STANDALONE, BOUND, FEDAVG, ASYNDGAN, FEDIOD),
+        rows=(shared.STANDALONE, BOUND, shared.FEDAVG, ASYNDGAN, FEDIOD),
         offered=OFFERED,
     ),
     _of_organs(
         key="table3",
         caption="Segmentation of nuclei, one organ on each client (TCGA)",
-        rows=(*without(("train=all",), STANDALONE), *NUCLEI_ROWS),
+        rows=(*shared.without(("train=all",), shared.STANDALONE), *NUCLEI_ROWS),
         columns=grid(dataset=("tcga",), train=(*ORGANS, "all")),
     ),
     _table(
@@ -219,7 +219,7 @@ _TABLES = (
     _table(
         key="figure8b",
         caption="Dice against bandwidth on BraTS2018",
-        rows=(FEDAVG, FEDIOD),
+        rows=(shared.FEDAVG, FEDIOD),
         columns=({"panel": "brats2018"},),
         axes={"panel": ""},
         fixed={"data.name": "brats2018-slices", "evaluation.looks": 0},
@@ -231,7 +231,7 @@ _TABLES = (
         key="table8",
         offered=(),
         caption="Every site's own model on every site's test images",
-        rows=(STANDALONE,),
+        rows=(shared.STANDALONE,),
         columns=grid(train=SITES, test=TESTED),
         axes={"train": "data.train", "test": "pixels.test"},
         own="",

@@ -4,41 +4,38 @@ Values marked `code` are those of the authors' release (lsl001006/FedIOD) or of 
 (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedMD (diogenes0319).
 """
 
-from benchmarks.papers.shared import (
-    CENTRALIZED,
-    FEDAVG,
-    FEDAVGM,
-    FEDDF,
-    FEDGEN,
-    FEDIOD,
-    FEDKD,
-    FEDMD,
-    FEDPROX,
-    STANDALONE,
-    alike,
-    variants,
-)
+from benchmarks.papers import shared
 from benchmarks.tables.spec import Row, Setting, as_class
 
 AVERAGING = "fedavg fedprox fedavgm fedgen feddf"
 NO_PUBLIC = "method=standalone|centralized|fedavg|fedprox|fedavgm|fedgen|fediod"
 AVERAGED = "method=" + AVERAGING.replace(" ", "|")
 
-ROWS = (STANDALONE, FEDAVG, FEDPROX, FEDAVGM, FEDGEN, FEDDF, FEDMD, FEDKD, FEDIOD)
-[EQ10] = variants(
+ROWS = (
+    shared.STANDALONE,
+    shared.FEDAVG,
+    shared.FEDPROX,
+    shared.FEDAVGM,
+    shared.FEDGEN,
+    shared.FEDDF,
+    shared.FEDMD,
+    shared.FEDKD,
+    shared.FEDIOD,
+)
+[EQ10] = shared.variants(
     "fediod",
     {"fediod-eq10": ("FedIOD, Eq. 10 as printed", {"fediod.printed_mimic": True})},
     protocol="paper",
 )
 OFFERED = (
     Row("fediod-released", "fediod", "FedIOD", protocol="released"),
-    *variants("fediod", {
+    *shared.variants("fediod", {
         "fediod-own": ("FedIOD, D(x) as own", {"fediod.weights": "eq8-own"}),
         "fediod-printed": ("FedIOD, linear Eq. 2", {"fediod.logarithmic": False}),
     }, protocol="paper"),
     EQ10,
-    CENTRALIZED,
-    *variants("fedkd", {"fedkd-online": ("FedKD, multi-round", {"fedkd.multi_round": True})}),
+    shared.CENTRALIZED,
+    *shared.variants("fedkd", {"fedkd-online": ("FedKD, multi-round", {"fedkd.multi_round": True})}),
 )  # fmt: skip
 
 MANY = "table=table5|figure4"
@@ -78,14 +75,14 @@ SETTINGS = (
     Setting("local.epochs", {AVERAGED: 40, "": 500}, "code",
             "teachers: the paper's appendix; averaging methods: FedDF's code, per round",
             cpu={AVERAGED: 2, "": 20}, smoke={AVERAGED: 1, "": 3}, gpu={AVERAGED: 1, "": 5}),
-    *alike(AVERAGING, "rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=3, gpu=6),
-    *alike(AVERAGING, "participation", 0.4, "code", "FedDF's text; its commands say 0.1; the paper is silent", smoke=0.5),
+    *shared.alike(AVERAGING, "rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=3, gpu=6),
+    *shared.alike(AVERAGING, "participation", 0.4, "code", "FedDF's text; its commands say 0.1; the paper is silent", smoke=0.5),
     *as_class("fedprox", "mu"),
     *as_class("fedavgm", "server_momentum"),
     Setting("fedavgm.server_lr", 1.0, "assumed",
             "Hsu et al. 2019; the paper is silent; cpu: of 0.1, 0.3 and 1 the best on held-out samples, seed 7",
             cpu={"dataset=cifar100": 1.0, "": 0.1}),
-    *alike("fedgen", "generative_alpha generative_beta", 10.0, "code", "FedGEN's code; its set-up here is unknown", cpu=1.0),
+    *shared.alike("fedgen", "generative_alpha generative_beta", 10.0, "code", "FedGEN's code; its set-up here is unknown", cpu=1.0),
     *as_class("fedgen", "noise hidden generator_batch_size generator_lr generator_weight_decay diversity decay"),
     Setting("fedgen.generator_steps", 50, "code", "FedGEN's code, for MNIST-like data; its set-up here is unknown", smoke=5),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),

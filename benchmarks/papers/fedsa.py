@@ -5,6 +5,7 @@ Its tables and the trial.
 
 from functools import partial
 
+from benchmarks.papers import shared
 from benchmarks.papers.fedsa_settings import (
     AXES,
     DATASETS,
@@ -16,7 +17,6 @@ from benchmarks.papers.fedsa_settings import (
     TASKONOMY_AXES,
     TASKONOMY_ROWS,
 )
-from benchmarks.papers.shared import variants
 from benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, grid
 
 _table = partial(Table, unit="percent", offered=READINGS)
@@ -74,7 +74,7 @@ def _strategy(title: str, selection: str, weighting: str) -> tuple[str, dict[str
     return title, {"fedsa.selection": selection, "fedsa.weighting": weighting}
 
 
-STRATEGIES = variants("fedsa", {
+STRATEGIES = shared.variants("fedsa", {
     "fixed+unweighted": _strategy("Fixed + unweighted", "fixed", "equal"),
     "top-k+unweighted": _strategy("Top-K + unweighted", "top-k", "equal"),
     "top-k+positive-weighted": _strategy("Top-K + positive weighted", "top-k", "positive"),

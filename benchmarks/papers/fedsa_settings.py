@@ -4,7 +4,7 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
-from benchmarks.papers.shared import variants, without
+from benchmarks.papers import shared
 from benchmarks.tables.spec import Row, Setting, as_class
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
@@ -38,15 +38,15 @@ FEDAVG = Row("fedavg+", "fedavg-plus", "FedAvg+")
 FEDSA = Row("fedsa", "fedsa", "FedSA")
 ROWS = (
     SCRATCH,
-    *without(("setting=heterogeneous",), TRANSFER),
-    *without(NO_UNLABELLED, PSEUDO_LABEL, NOISY_STUDENT, FIXMATCH, META),
+    *shared.without(("setting=heterogeneous",), TRANSFER),
+    *shared.without(NO_UNLABELLED, PSEUDO_LABEL, NOISY_STUDENT, FIXMATCH, META),
     FEDAVG,
     Row("fedmd+", "fedmd-plus", "FedMD+"),
     Row("fedprox+", "fedprox-plus", "FedProx+"),
     FEDSA,
 )
 READINGS = (
-    *variants("fedsa", {
+    *shared.variants("fedsa", {
         "fedsa-cosine": ("FedSA, Eq. 2 without M", {"fedsa.transferability": "cosine"}),
         "fedsa-once": ("FedSA, probe set seen once", {"fedsa.retrain": False}),
     }),

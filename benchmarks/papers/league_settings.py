@@ -4,7 +4,6 @@ What `cpu` has as rates are the winners of the league's tables of trials.
 """
 
 from benchmarks.papers import shared
-from benchmarks.papers.shared import alike, variants, without
 from benchmarks.tables.spec import HELD_OUT, Row, Setting, as_class
 
 IN_DOMAIN, OUT_OF_DOMAIN = "public=in", "public=out"
@@ -14,10 +13,10 @@ WITH = ("public=none",)
 MIXED = "networks=mixed"
 
 BOUNDS = (
-    *without(WITHOUT, shared.CENTRALIZED),
+    *shared.without(WITHOUT, shared.CENTRALIZED),
     Row("public-only", "public-only", "Public labels only", upper_bound=True, absent=("public=none|out",)),
 )  # fmt: skip
-ALONE, *AVERAGING, FEDIOD = without(
+ALONE, *AVERAGING, FEDIOD = shared.without(
     WITHOUT,
     shared.STANDALONE,
     shared.FEDAVG,
@@ -26,10 +25,10 @@ ALONE, *AVERAGING, FEDIOD = without(
     shared.FEDGEN,
     shared.FEDIOD,
 )
-FEDDF, FEDMD, FEDAD = without(WITH, shared.FEDDF, shared.FEDMD, shared.FEDAD)
+FEDDF, FEDMD, FEDAD = shared.without(WITH, shared.FEDDF, shared.FEDMD, shared.FEDAD)
 ANSWERING = (
     FEDMD,
-    *variants("fedkd", {
+    *shared.variants("fedkd", {
         "fedkd": ("FedKD, one-shot", {"fedkd.multi_round": False}),
         "fedkd-online": ("FedKD, multi-round", {"fedkd.multi_round": True}),
     }, absent=WITH),
@@ -117,7 +116,7 @@ SETTINGS = (
     *as_class("fedprox", "mu"),
     *as_class("fedavgm", "server_momentum"),
     Setting("fedavgm.server_lr", 0.1, "assumed", "at 1 ten updates add up; chosen in FedIOD's trial on held-out digits"),
-    *alike("fedgen", "generative_alpha generative_beta", 1.0, "assumed",
+    *shared.alike("fedgen", "generative_alpha generative_beta", 1.0, "assumed",
            "FedGEN's code has 10, which leaves it at chance in FedIOD's trial"),
     Setting("feddf.distillation_steps", 1_000, "assumed", "in a round, at most; FedDF's code has 10,000", cpu=50, smoke=8),
     Setting("feddf.distillation_lr", 1e-3, "assumed", "FedDF's code; its trials are of the rate of its family's local training"),
@@ -139,7 +138,7 @@ SETTINGS = (
     Setting("fediod.lr", 1e-3, "assumed", TRIED, cpu=FEDIOD_RATE),
     Setting("fediod.generator_lr", 1e-3, "assumed", "FedIOD's appendix", cpu=2e-3),
     Setting("fediod.mimic", 1.0, "assumed", "Eq. 11; FedIOD's own page says what cpu has", cpu=2e-3),
-    *alike("fediod", "confidence uniqueness", 1.0, "assumed", "Eq. 11", cpu=0.1),
+    *shared.alike("fediod", "confidence uniqueness", 1.0, "assumed", "Eq. 11", cpu=0.1),
     Setting("fediod.samples", 2_000, "assumed", "images of its generator, for the table of leakage", smoke=64),
     Setting("attack.network", {MNIST: "cnn-small", "": "resnet8-narrow"}, "assumed", "with its initial weights, as in the first round"),
     Setting("attack.clients", 5, "assumed", "among those that hold twice attack.images", smoke=2),
