@@ -33,23 +33,15 @@ slices of each, numbers 14 to 133 (FL-MRCM's code keeps 14 to 134).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import (
-    Spelling,
-    beside,
-    in_part,
-    inside,
-    listed,
-    read_table,
-    unrepeated,
-    whole,
-)
+from datasets.folders import all_of, beside, in_part, inside, listed, read_table, unrepeated, whole
 from datasets.mri import read_volume, slices, splits_of
 from datasets.source import (
     IGNORE,
@@ -83,51 +75,47 @@ FOLDERS_2020 = {
 }
 SHOWN = slice(14, 134)
 """Axial slices of 2020 that are taken for reconstruction."""
+LABELLED = (*MODALITIES, "seg")
 
 
-def _file(case: Path, what: str) -> Path:
-    """`CASE_WHAT.nii` or `.nii.gz` in the folder of a case: the one that is there."""
-    names = [case / f"{case.name}_{what}{ending}" for ending in (".nii", ".nii.gz")]
-    found = filter(None, map(Spelling().find, names))
-    return next(filter(Path.is_file, found), names[1])
-
-
-def _cases(folder: Path, count: int) -> list[Path]:
-    """The folders of all cases in order, or none. Raises DataError for some of them."""
-    there = [path for path in listed(folder) if path.name.lower().startswith("brats")]
-    there = [path for path in there if path.is_dir()]
-    if there and len(there) != count:
-        raise in_part(f"{folder} has {len(there)} of {count} cases")
-    return there
-
-
-def _files_of(cases: Sequence[Path], parts: Sequence[str]) -> list[Path]:
-    """The files of cases. Raises DataError if one is missing."""
-    paths = [_file(case, part) for case in cases for part in parts]
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
-        raise DataError(
-            f"{missing[0].parent.name} lacks {missing[0].name}; {len(missing):,} of {len(paths):,}"
-            " files are missing. Complete it, or take its set away."
-        )
-    return paths
-
-
-@inside(FOLDER)
-def _cases_2018(folder: Path) -> list[Path]:
-    """The folders of all cases by name, or none. Raises DataError for one grade without the
-    other.
+def _cases(folder: Path, counts: Mapping[str, int]) -> list[Path]:
+    """The folders of all cases in these folders of a set, by name. Raises DataError for another
+    number.
     """
-    found = [_cases(folder / grade, count) for grade, count in CASES.items()]
-    if any(found) and not all(found):
-        raise DataError(f"{folder} has only one of {' and '.join(CASES)}.")
-    return sorted(itertools.chain(*found), key=lambda case: case.name)
+    found = []
+    for part, count in counts.items():
+        cases = [path for path in listed(folder / part) if path.name.lower().startswith("brats")]
+        cases = [path for path in cases if path.is_dir()]
+        if len(cases) != count:
+            raise in_part(f"{folder / part} has {len(cases)} of {count} cases")
+        found += cases
+    return sorted(found, key=lambda case: case.name)
+
+
+def _scans(cases: Sequence[Path], parts: Sequence[str]) -> list[list[Path]]:
+    """The files of cases, each under its usual names."""
+    return [
+        [case / f"{case.name}_{part}{ending}" for ending in (".nii.gz", ".nii")]
+        for case in cases
+        for part in parts
+    ]
+
+
+def _by_case(paths: Sequence[Path], parts: int) -> list[Sequence[Path]]:
+    """The files of each case, of which each has as many parts."""
+    return [paths[start : start + parts] for start in range(0, len(paths), parts)]
 
 
 @inside(FOLDER)
-def _high(folder: Path) -> list[Path]:
-    """The folders of all cases of high grade, or none. Raises DataError for some of them."""
-    return _cases(folder / "HGG", CASES["HGG"])
+def _files_2018(folder: Path) -> list[Path]:
+    """The files of all cases by name. Raises DataError for some of them."""
+    return all_of(_scans(_cases(folder, CASES), LABELLED))
+
+
+@inside(FOLDER)
+def _files_high(folder: Path) -> list[Path]:
+    """T2 and tumour of all cases of high grade. Raises DataError for some of them."""
+    return all_of(_scans(_cases(folder, {"HGG": CASES["HGG"]}), ("t2", "seg")))
 
 
 # -- what a file holds --
@@ -185,17 +173,16 @@ def institution(name: str) -> int:
     )
 
 
-def _read(
-    cases: Sequence[Path], labels: Sequence[int], groups: Sequence[int], labelled: bool = True
-) -> Split:
+def _read(cases: Sequence[Sequence[Path]], labels: Sequence[int], groups: Sequence[int]) -> Split:
+    """Volumes of the files of each case: the modalities and, where it is labelled, the tumour."""
     images = np.empty((len(cases), len(MODALITIES), *SIDES), np.uint8)  # filled in place: large
     parts = np.full((len(cases), *SIDES), IGNORE, np.uint8)
 
     def read(index: int) -> None:
-        for channel, name in enumerate(MODALITIES):
-            images[index, channel] = as_bytes(_volume(_file(cases[index], name)))
-        if labelled:
-            parts[index] = _parts(_file(cases[index], "seg"))
+        for channel, path in enumerate(cases[index][: len(MODALITIES)]):
+            images[index, channel] = as_bytes(_volume(path))
+        for path in cases[index][len(MODALITIES) :]:
+            parts[index] = _parts(path)
 
     with ThreadPoolExecutor(4) as pool:  # each holds a volume of whole numbers
         list(pool.map(read, range(len(cases))))
@@ -205,8 +192,8 @@ def _read(
 
 
 def _load(home: Path) -> dict[str, Split]:
-    cases = _cases_2018(home)
-    names = [case.name for case in cases]
+    cases = _by_case(_files_2018(home), len(LABELLED))
+    names = [scan.parent.name for scan, *_ in cases]
     unknown = set(TESTED) - set(names)
     if unknown:
         raise DataError(f"{home / FOLDER} lacks the case {min(unknown)}.")
@@ -219,22 +206,22 @@ def _load(home: Path) -> dict[str, Split]:
     return splits
 
 
-def slices_of(case: Path) -> tuple[np.ndarray, np.ndarray]:
+def slices_of(scan: Path, parts: Path) -> tuple[np.ndarray, np.ndarray]:
     """T2 slices uint8 (n, 240, 240) with enough of a tumour, and their masks of it."""
-    t2, tumour = _volume(_file(case, "t2")), _parts(_file(case, "seg")) > 0
+    t2, tumour = _volume(scan), _parts(parts) > 0
     shown = np.flatnonzero(tumour.sum(axis=(1, 2)) >= LEAST)
     slices = [scaled(t2[row], int(t2[row].max())) for row in shown]
     return np.array(slices, np.uint8).reshape(-1, *SIDES[1:]), tumour[shown].astype(np.uint8)
 
 
 def _load_slices(home: Path) -> dict[str, Split]:
-    cases = _high(home)
+    cases = _by_case(_files_high(home), 2)
     with ThreadPoolExecutor(4) as pool:
-        shown, masks = zip(*pool.map(slices_of, cases), strict=True)
+        shown, masks = zip(*pool.map(lambda case: slices_of(*case), cases), strict=True)
     groups = np.repeat(np.arange(len(cases)), [*map(len, shown)])
     every = Split(
         np.concatenate(shown)[:, None].repeat(3, axis=1),
-        np.array([institution(case.name) for case in cases], np.int64)[groups],
+        np.array([institution(scan.parent.name) for scan, _ in cases], np.int64)[groups],
         {"tumour": np.concatenate(masks)},
         groups=groups,
     )
@@ -244,48 +231,34 @@ def _load_slices(home: Path) -> dict[str, Split]:
 # -- 2020 --
 
 
-def _cases_2020(home: Path) -> dict[str, list[Path]]:
-    """The folders of both splits, or none. Raises DataError for one without the other."""
+def _of_2020(home: Path, parts: Sequence[str]) -> dict[str, list[Path]]:
+    """The files of these parts of all cases, by split, or none; with `seg`, which the test cases
+    lack, after a split's table, which those may lack too. Raises DataError for some of the files.
+    """
 
     def read(folder: Path) -> dict[str, list[Path]]:
-        names = {split: name for split, (name, _) in FOLDERS_2020.items()}
-        found = {
-            split: _cases(beside(home, folder, name), CASES_2020[split])
-            for split, name in names.items()
-        }
-        missing = [name for split, name in names.items() if not found[split]]
-        if len(missing) == 1:
-            raise DataError(f"{home} has BraTS 2020 without {missing[0]}.")
-        return {} if missing else found
+        wanted: dict[str, list[list[Path]]] = {}
+        for split, (name, _) in FOLDERS_2020.items():
+            cases = _cases(beside(home, folder, name), {"": CASES_2020[split]})
+            own = [part for part in parts if split == "train" or part != "seg"]
+            tables = [cases[0].with_name(FOLDERS_2020[split][1])] if "seg" in parts else []
+            needed = [table for table in tables if split == "train" or table.is_file()]
+            wanted[split] = [*([table] for table in needed), *_scans(cases, own)]
+        paths = all_of(itertools.chain(*wanted.values()))
+        first = len(wanted["train"])
+        return {"train": paths[:first], "test": paths[first:]} if paths else {}
 
     return whole(home, [name for name, _ in FOLDERS_2020.values()], read) or {}
 
 
-def _table(split: str, cases: Sequence[Path]) -> Path:
-    """The table of a split, beside its cases."""
-    return cases[0].with_name(FOLDERS_2020[split][1])
-
-
-def _files_2020(home: Path) -> list[Path]:
-    cases = _cases_2020(home)
-    if not cases:
-        return []
-    tables = [_table(split, of_split) for split, of_split in cases.items()]
-    if not tables[0].is_file():
-        raise DataError(f"{tables[0].parent} lacks {tables[0].name}.")
-    return [
-        *filter(Path.is_file, tables),
-        *_files_of(cases["train"], (*MODALITIES, "seg")),
-        *_files_of(cases["test"], MODALITIES),
-    ]
+def _files_2020(parts: Sequence[str], home: Path) -> list[Path]:
+    return [*itertools.chain(*_of_2020(home, parts).values())]
 
 
 def _earlier_names(table: Path) -> dict[str, str]:
     """The name that each case of 2020 had in 2019, 2018 or 2017, where it had one. Raises DataError
     for a table that names a case twice.
     """
-    if not table.is_file():
-        return {}
     own = "BraTS_2020_subject_ID"
     known = {}
     rows = read_table(table, (own,))
@@ -299,25 +272,22 @@ def _earlier_names(table: Path) -> dict[str, str]:
 def _load_2020(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     first = 0
-    for split, cases in _cases_2020(home).items():
-        table = _table(split, cases)
-        earlier = _earlier_names(table)
-        unnamed = [case.name for case in cases if earlier and case.name not in earlier]
+    for split, paths in _of_2020(home, LABELLED).items():
+        tables = [path for path in paths if path.suffix.lower() == ".csv"]
+        parts = len(LABELLED) if split == "train" else len(MODALITIES)
+        cases = _by_case(paths[len(tables) :], parts)
+        names = [scan.parent.name for scan, *_ in cases]
+        earlier = _earlier_names(tables[0]) if tables else {}
+        unnamed = [name for name in names if tables and name not in earlier]
         if unnamed:
-            raise DataError(f"{table} does not name {unnamed[0]}.")
-        labels = [institution(earlier.get(case.name, "")) for case in cases]
-        groups = range(first, first + len(cases))
-        splits[split] = _read(cases, labels, groups, labelled=split == "train")
+            raise DataError(f"{tables[0]} does not name {unnamed[0]}.")
+        labels = [institution(earlier.get(name, "")) for name in names]
+        splits[split] = _read(cases, labels, range(first, first + len(cases)))
         first += len(cases)
     return splits
 
 
 # -- slices of one sequence of 2020 --
-
-
-def _subjects(modality: str, home: Path) -> dict[str, list[Path]]:
-    """The file of each case, by split."""
-    return {split: _files_of(cases, (modality,)) for split, cases in _cases_2020(home).items()}
 
 
 def middle_slices(path: Path) -> np.ndarray:
@@ -330,8 +300,8 @@ def _of_sequence(modality: str) -> DataSource:
     return DataSource(
         **slices("brats2020-of-one-sequence", name, f"BraTS 2020, {modality.upper()} slices"),
         sizes={split: count * (SHOWN.stop - SHOWN.start) for split, count in CASES_2020.items()},
-        files=lambda home: [*itertools.chain(*_subjects(modality, home).values())],
-        load=lambda home: splits_of(_subjects(modality, home), middle_slices),
+        files=partial(_files_2020, (modality,)),
+        load=lambda home: splits_of(_of_2020(home, (modality,)), middle_slices),
         stand_ins=(
             f"lgg-mri-du-{'t1' if modality == 't1' else 'flair'}",
             f"phantom-brains-b-{modality}",
@@ -349,7 +319,7 @@ _2018 = DataSource(
     sizes={"train": sum(CASES.values()) - len(TESTED), "test": len(TESTED)},
     mean=(0.5,) * len(MODALITIES),
     std=(0.5,) * len(MODALITIES),
-    files=lambda home: _files_of(_cases_2018(home), (*MODALITIES, "seg")),
+    files=_files_2018,
     load=_load,
     stand_ins=("lgg-mri-volumes", "phantom-volumes"),
     annotations=_PARTS,
@@ -364,7 +334,7 @@ SOURCES = [
         sizes={"train": 11_057, "test": 2_616},
         mean=(0.5,) * 3,
         std=(0.5,) * 3,
-        files=lambda home: _files_of(_high(home), ("t2", "seg")),
+        files=_files_high,
         load=_load_slices,
         about=True,
         stand_ins=("lgg-mri", "phantom-tumours"),
@@ -374,7 +344,7 @@ SOURCES = [
         _2018,
         **said("brats2020"),
         sizes=dict(CASES_2020),
-        files=_files_2020,
+        files=partial(_files_2020, LABELLED),
         load=_load_2020,
         stand_ins=("lgg-mri-volumes-public", "phantom-volumes-public"),
     ),
