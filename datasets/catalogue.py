@@ -135,22 +135,19 @@ def _advised(entry: DataSource, why: str) -> DataError:
 
 @contextmanager
 def _naming(entry: DataSource, home: Path) -> Iterator[None]:
-    """Inside, every error is a DataError that names a file and says how to get the set: a file may
-    be damaged in a way that its decoder has no name for.
+    """Inside, every error is a DataError that says where, and how to get the set: a file may be
+    damaged in a way that its decoder has no name for.
     """
     try:
         yield
     except AccessError:
         raise
     except Exception as error:
-        refused = isinstance(error, RefusedError)
-        why = str(error) if refused else f"{_told(error)}. Get it again."
-        if not refused or str(home) not in why:
+        planned = isinstance(error, RefusedError)
+        why = str(error) if planned else f"it cannot be read: {_told(error)}. Get it again."
+        if str(home) not in why:
             files = [str(path) for path in _files(entry, home)]
-            where = files[0] if files else entry.title
-            if files[1:]:
-                where = f"{os.path.commonpath(files)} ({len(files):,} files)"
-            why = f"{where}: {why}" if refused else f"{where} cannot be read: {why}"
+            why = f"{os.path.commonpath(files) if files else entry.title}: {why}"
         raise _advised(entry, why) from error
 
 

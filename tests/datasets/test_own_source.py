@@ -88,8 +88,8 @@ def test_the_usual_reader_says_which_arrays_it_wants(own):
 @pytest.mark.parametrize(
     ("load", "message"),
     [
-        (lambda home: {}["train"], r"own\.npz cannot be read: KeyError: 'train'"),
-        (lambda home: None, r"own\.npz cannot be read: \w+Error"),
+        (lambda home: {}["train"], r"own\.npz: it cannot be read: KeyError: 'train'"),
+        (lambda home: None, r"own\.npz: it cannot be read: \w+Error"),
         (lambda home: {"train": read(home)["train"]}, r"own\.npz: Own: .* gives no split 'test'"),
         (lambda home: read(home, float), r"own\.npz: expected uint8 or float32 images"),
         (lambda home: read(home) | {"test": read(home)["train"]}, r"own\.npz: Own: images \(3, 1"),
