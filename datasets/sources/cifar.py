@@ -231,43 +231,27 @@ EACH = 9_000
 """Images of a class in a split."""
 
 
-def images_of(folder: Path) -> list[list[Path]]:
-    """The images of each class of a split, in name order."""
-    return [listed(folder / name, ".png") for name in CLASSES]
-
-
 @inside("CINIC-10")
-def _classes(folder: Path) -> list[list[Path]]:
+def _images(folder: Path) -> list[Path]:
     """The images of each class of each split in turn, or none. Raises DataError for some."""
-    found = {
-        folder / split / name: paths
-        for split in SPLITS
-        for name, paths in zip(CLASSES, images_of(folder / split), strict=True)
-    }
+    places = [folder / split / name for split in SPLITS for name in CLASSES]
+    found = {place: listed(place, ".png") for place in places}
     for place, paths in found.items():
         if any(found.values()) and len(paths) != EACH:
             raise in_part(f"{place} has {len(paths):,} of {EACH:,} images")
-    return [*found.values()] if any(found.values()) else []
-
-
-def read_split(classes: list[list[Path]]) -> Split:
-    """Images and labels of one split, from the images of each class."""
-    images, labels = [], []
-    for label, paths in enumerate(classes):
-        for path in paths:
-            images.append(read_rgb(path))
-            labels.append(label)
-    if len({image.shape for image in images}) != 1:
-        raise DataError("a split of CINIC-10 holds images of several sizes. Unpack CINIC-10 again.")
-    return Split(to_nchw(np.stack(images)), np.asarray(labels, dtype=np.int64))
+    return [*itertools.chain(*found.values())]
 
 
 def _load_cinic(home: Path) -> dict[str, Split]:
-    found, count = _classes(home), len(CLASSES)
-    return {
-        split: read_split(found[place * count : (place + 1) * count])
-        for place, split in enumerate(SPLITS)
-    }
+    paths, each = _images(home), len(CLASSES) * EACH
+    splits = {}
+    for place, split in enumerate(SPLITS):
+        images = [read_rgb(path) for path in paths[place * each : (place + 1) * each]]
+        if len({image.shape for image in images}) != 1:
+            raise DataError("CINIC-10 holds images of several sizes. Unpack CINIC-10 again.")
+        labels = np.arange(len(CLASSES)).repeat(EACH)
+        splits[split] = Split(to_nchw(np.stack(images)), labels)
+    return splits
 
 
 def _cifar_halves(home: Path) -> dict[str, Split]:
@@ -315,7 +299,7 @@ SOURCES = [
         sizes=dict.fromkeys(SPLITS, 90_000),
         mean=(0.4789, 0.4723, 0.4305),
         std=(0.2421, 0.2383, 0.2587),
-        files=lambda home: [*itertools.chain(*_classes(home))],
+        files=_images,
         load=_load_cinic,
         stand_ins=("cinic10-cifar", "shapes-shifted"),
     ),

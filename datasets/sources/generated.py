@@ -35,8 +35,8 @@ from datasets.sources.cifar import luminance
 from datasets.sources.monuseg import KUMAR, ORGANS, ORGANS_OF
 from datasets.sources.nih_cxr import NAMES as NIH_NAMES
 
-Parts = Mapping[str, Callable[[], Split]]
-"""How each split is drawn."""
+Parts = Mapping[str, tuple[int, Callable[[], Split]]]
+"""How many samples each split has, and how it is drawn."""
 
 
 def _source(
@@ -44,21 +44,20 @@ def _source(
     title: str,
     shape: tuple[int, ...],
     parts: Parts,
-    sizes: Sequence[int],
     tone: tuple[float, float],
     classes: int,
     annotations: Mapping[str, Annotation] | None = None,
 ) -> DataSource:
-    """A set with splits of these sizes; `tone` is the mean and deviation of all channels."""
+    """A set with these splits; `tone` is the mean and deviation of all channels."""
     return DataSource(
         **said("generated") | {"name": name, "title": f"generated {title}"},
         classes=classes,
         shape=shape,
-        sizes=dict(zip(parts, sizes, strict=True)),
+        sizes={split: size for split, (size, _) in parts.items()},
         mean=(tone[0],) * shape[0],
         std=(tone[1],) * shape[0],
         files=lambda home: [],
-        load=lambda home: {split: draw() for split, draw in parts.items()},
+        load=lambda home: {split: draw() for split, (_, draw) in parts.items()},
         kind=SYNTHETIC,
         annotations=annotations or {},
     )
@@ -111,13 +110,12 @@ def _classes(
     name: str, title: str, draw: Callable[[int, int], Split], seed: int, tone: tuple[float, float]
 ) -> DataSource:
     sizes = (4000, 1000) if "100" in name else (4000, 1000, 4000)
-    names = ("train", "test", "valid")[: len(sizes)]
     parts = {
-        split: functools.partial(draw, sizes[number], seed + number)
-        for number, split in enumerate(names)
+        split: (size, functools.partial(draw, size, seed + number))
+        for number, (split, size) in enumerate(zip(("train", "test", "valid"), sizes, strict=False))
     }
     shape = (1 if name.endswith("grey") else 3, SMALL, SMALL)
-    return _source(name, title, shape, parts, sizes, tone, 100 if "100" in name else 10)
+    return _source(name, title, shape, parts, tone, 100 if "100" in name else 10)
 
 
 # -- films with findings --
@@ -175,14 +173,14 @@ def _films(
     uncertain: bool = False,
     annotated: bool = True,
 ) -> DataSource:
-    sizes = (3000, 800)
+    draw = functools.partial(draw_films, names=names, how=how, annotated=annotated)
     parts: Parts = {
-        "train": lambda: draw_films(sizes[0], seed, names, how, uncertain, annotated),
-        "test": lambda: draw_films(sizes[1], seed + 1, names, how, annotated=annotated),
+        "train": (3000, lambda: draw(3000, seed, uncertain=uncertain)),
+        "test": (800, lambda: draw(800, seed + 1)),
     }
     known = {"findings": Annotation(FINDINGS, len(names), "what was drawn", names)}
     tone = (films.MEAN[0], films.STD[0])
-    return _source(name, title, (1, SIDE, SIDE), parts, sizes, tone, 2, known if annotated else {})
+    return _source(name, title, (1, SIDE, SIDE), parts, tone, 2, known if annotated else {})
 
 
 # -- tissue with nuclei --
@@ -219,11 +217,11 @@ def _of_patients(stain: str, seed: int, first: int, patients: int) -> Split:
 
 def _nuclei(name: str, title: str, stain: str, seed: int) -> DataSource:
     parts = {
-        "train": functools.partial(_of_patients, stain, seed, 1, 5),
-        "test": functools.partial(_of_patients, stain, seed + 1, 6, 2),
+        "train": (15, functools.partial(_of_patients, stain, seed, 1, 5)),
+        "test": (6, functools.partial(_of_patients, stain, seed + 1, 6, 2)),
     }
     shape = (3, TISSUE_SIDE, TISSUE_SIDE)
-    return _source(name, title, shape, parts, (15, 6), (0.8, 0.15), 1, NUCLEI)
+    return _source(name, title, shape, parts, (0.8, 0.15), 1, NUCLEI)
 
 
 # -- heads --
@@ -293,14 +291,12 @@ def _heads(
     name: str, title: str, seed: int, sizes: tuple[int, int], scanners: Sequence[int]
 ) -> DataSource:
     parts = {
-        "train": functools.partial(draw_heads, sizes[0], seed, scanners),
-        "test": functools.partial(draw_heads, sizes[1], seed + 1, scanners),
+        split: (size, functools.partial(draw_heads, size, seed + number, scanners))
+        for number, (split, size) in enumerate(zip(("train", "test"), sizes, strict=True))
     }
     marks = Annotation(SEGMENTS, 5, "1 necrosis, 2 oedema, 4 enhancing tumour, as BraTS's")
     shape = (len(MODALITIES), SIDE, SIDE, SIDE)
-    return _source(
-        name, title, shape, parts, sizes, (0.12, 0.18), len(INSTITUTIONS), {"tumour": marks}
-    )
+    return _source(name, title, shape, parts, (0.12, 0.18), len(INSTITUTIONS), {"tumour": marks})
 
 
 # -- scenes with values of every pixel --
@@ -347,8 +343,10 @@ SOURCES = [
             "phantom-nuclei",
             "nuclei",
             (3, TISSUE_SIDE, TISSUE_SIDE),
-            {split: functools.partial(_of_organs, n, split) for n, split in enumerate(KUMAR)},
-            [len(names) for names in KUMAR.values()],
+            {
+                split: (len(names), functools.partial(_of_organs, n, split))
+                for n, (split, names) in enumerate(KUMAR.items())
+            },
             (0.8, 0.15),
             len(ORGANS),
             NUCLEI,
@@ -361,8 +359,7 @@ SOURCES = [
         "phantom-tumours",
         "heads, slices",
         (3, SIDE, SIDE),
-        {split: functools.partial(draw_tumours, *how) for split, how in _TUMOURS.items()},
-        [how[0] for how in _TUMOURS.values()],
+        {s: (how[0], functools.partial(draw_tumours, *how)) for s, how in _TUMOURS.items()},
         (0.2, 0.2),
         len(INSTITUTIONS),
         {"tumour": Annotation(SEGMENTS, 2, "1 for the whole tumour")},
@@ -374,8 +371,7 @@ SOURCES = [
         "scenes",
         "scenes",
         (3, SIDE, SIDE),
-        {split: functools.partial(draw_scenes, *how) for split, how in _SCENES.items()},
-        [how[0] for how in _SCENES.values()],
+        {s: (how[0], functools.partial(draw_scenes, *how)) for s, how in _SCENES.items()},
         (0.43, 0.23),
         len(blobs.KINDS),
         _PIXEL,

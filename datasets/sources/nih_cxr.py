@@ -171,40 +171,28 @@ def _used(home: Path) -> list[Path]:
     return [*([table] if table else []), *_lists(home).values()]
 
 
-def _complete(home: Path, records: list[Film]) -> bool:
-    return len(records) == FILMS and len(_used(home)) == 1 + len(LISTS)
+def _wanted(ap: bool | None, home: Path) -> list[Film]:
+    """The AP films, or all others, if each split has some; all films for None. Of a complete set
+    the others are no set of their own, and of a sample all are none.
+    """
+    records = read_films_of(home)
+    complete = len(records) == FILMS and len(_used(home)) == 1 + len(LISTS)
+    if ap is None:
+        return records if complete else []
+    own = [film for film in records if (film.view == AP) == ap and (ap or not complete)]
+    return own if all(divide(home, own).values()) else []
 
 
-def _files(home: Path) -> list[Path]:
-    """All of the set, or none. Raises DataError for nearly all films."""
+def _files(ap: bool | None, home: Path) -> list[Path]:
+    """The table, the lists and the films of a set. Raises DataError for nearly all films."""
     for folder in _folder(home):
-        # Counting names is quicker than reading the table, and a table may well name films that are
-        # not there.
         there = len(_paths(folder))
-        if NEARLY * FILMS <= there < FILMS:
+        if ap is None and NEARLY * FILMS <= there < FILMS:
             raise DataError(
                 f"{folder} has {there:,} of {FILMS:,} films. Get the others, or leave few enough"
                 " for a sample."
             )
-        records = read_films_of(folder) if there >= FILMS else []
-        if _complete(folder, records):
-            return [*_used(folder), *(film.path for film in records)]
-    return []
-
-
-def _site(records: list[Film], ap: bool) -> list[Film]:
-    """The AP films, or all others."""
-    return [film for film in records if (film.view == AP) == ap]
-
-
-def _site_files(ap: bool, home: Path) -> list[Path]:
-    """The table, the lists and a site's films; none if the set is complete, for the first site, or
-    if a split has no film.
-    """
-    for folder in _folder(home):
-        there = read_films_of(folder)
-        records = _site(there, ap)
-        if (ap or not _complete(folder, there)) and all(divide(folder, records).values()):
+        if records := _wanted(ap, folder):
             return [*_used(folder), *(film.path for film in records)]
     return []
 
@@ -230,12 +218,10 @@ def as_chexpert(findings: np.ndarray) -> np.ndarray:
 
 
 def _load(ap: bool | None, home: Path) -> dict[str, Split]:
-    """The splits of a sample's AP films or its others, or of all films."""
-    home = next(iter(_folder(home)), home)
+    [folder] = _folder(home)
     splits: dict[str, Split] = {}
-    there = read_films_of(home)
     side, most = (FULL, 0) if ap is None else (SMALL, SMALL)
-    for split, records in divide(home, there if ap is None else _site(there, ap)).items():
+    for split, records in divide(folder, _wanted(ap, folder)).items():
         findings = findings_of(records)
         splits[split] = Split(
             films.read_films([film.path for film in records], side, most),
@@ -254,7 +240,7 @@ _ALL = DataSource(
     sizes={"train": 86_524, "test": 25_596},
     mean=films.MEAN,
     std=films.STD,
-    files=_files,
+    files=partial(_files, None),
     load=partial(_load, None),
     stand_ins=("nih-cxr14-sample", "phantom-films"),
     annotations={"findings": Annotation(FINDINGS, len(NAMES), _BY, NAMES)},
@@ -265,7 +251,7 @@ _SAMPLE = replace(
     shape=(1, SMALL, SMALL),
     sizes={"train": FILMS, "test": FILMS},
     up_to=True,
-    files=partial(_site_files, False),
+    files=partial(_files, False),
     load=partial(_load, False),
     stand_ins=("phantom-films",),
 )
@@ -276,7 +262,7 @@ SOURCES = [
     replace(
         _SAMPLE,
         **said("nih-cxr14-sample-ap"),
-        files=partial(_site_files, True),
+        files=partial(_files, True),
         load=partial(_load, True),
         stand_ins=("phantom-films-shifted",),
         annotations={"findings": _SHARED},

@@ -177,19 +177,6 @@ def test_a_validation_share_is_taken_off_the_pool_exactly_and_from_no_client():
     assert len(set(division.validation) | set(np.concatenate(division.clients))) == 700
 
 
-def test_validation_samples_are_neither_public_nor_a_clients_where_one_data_set_serves_all():
-    config = {
-        **config_of("table2", dataset="mnist", distribution="iid"),
-        "partition.validation_share": 0.1,
-    }
-    division = divide(config, mnist_labels(), Seeds())
-    assert (len(division.public), len(division.validation)) == (48_000, 1_200)
-    assert [len(own) for own in division.clients] == [5_400] * 10
-    held = set(division.validation)
-    assert not held & set(division.public)
-    assert not held & set(np.concatenate(division.clients))
-
-
 # -- plans and augmentation --
 
 

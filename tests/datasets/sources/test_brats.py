@@ -192,14 +192,6 @@ def test_2020_half_there_is_refused(tmp_path, missing):
 # -- slices of one sequence --
 
 
-def test_the_papers_numbers_of_slices(monkeypatch):
-    monkeypatch.undo()
-    assert [*range(155)[brats.SHOWN]][:1] + [*range(155)[brats.SHOWN]][-1:] == [14, 133]
-    for source in (SOURCES["brats2020-t1"], SOURCES["brats2020-t2"]):
-        assert dict(source.sizes) == {"train": 369 * 120, "test": 125 * 120}
-        assert source.shape == (1, 256, 256)
-
-
 def test_the_middle_slices_of_every_case_are_read_and_nothing_else_is_needed(tmp_path, monkeypatch):
     monkeypatch.setattr(brats, "SHOWN", slice(1, 3))
     of_2020(tmp_path)

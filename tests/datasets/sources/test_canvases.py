@@ -3,28 +3,22 @@
 import hashlib
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from datasets import catalogue
-from datasets.source import SYNTHETIC
 from datasets.sources.canvases import (
-    FRAGMENT,
-    FRAGMENTS,
     NAMES,
     SIDE,
     SOURCES,
     arrange,
     boxes,
     compose,
-    fragments,
     place,
     to_tens,
 )
 
 BY_NAME = {entry.name: entry for entry in SOURCES}
-EMBEDDED = [entry for entry in SOURCES if not entry.embedded]
 
 
 def ink(count=20, side=14, seed=0):
@@ -77,29 +71,12 @@ def test_findings_are_the_digits_that_are_shown_and_places_hold_them(seed):
     assert (split.images[:, 0][bare > 0] == bare[bare > 0]).all()
 
 
-def test_fragments_are_pieces_of_pictures_and_are_no_findings():
-    pictures = np.full((3, 8, 8), 9, np.uint8)
-    drawn = fragments(50, pictures, np.random.default_rng(0))
-    covered = (drawn == 9).sum(axis=(1, 2))
-    assert set(np.unique(drawn)) == {0, 9}
-    assert FRAGMENT**2 <= covered.min() <= covered.max() <= FRAGMENTS * FRAGMENT**2
-
-
 def test_eight_pixels_become_ten_by_the_means_of_what_each_covers():
     steps = np.repeat(np.arange(8, dtype=np.uint8) * 20, 8).reshape(1, 1, 8, 8)
     brought = to_tens(steps)
     assert brought.shape == (1, 1, 10, 10)
     # The second of the ten covers a fourth of the first of the eight, and three of the second.
     assert brought[0, 0, :, 3].tolist() == [0, 15, 30, 45, 60, 80, 95, 110, 125, 140]
-
-
-@pytest.mark.parametrize("entry", EMBEDDED, ids=lambda entry: entry.name)
-def test_what_needs_no_files_is_the_same_every_time(entry):
-    first, second = entry.load(None), entry.load(None)
-    for name, size in entry.sizes.items():
-        assert len(first[name]) == size
-        assert np.array_equal(first[name].images, second[name].images)
-    assert catalogue.resolve(entry.name).origin == SYNTHETIC
 
 
 def test_each_site_has_half_of_the_digits_and_stand_ins_replace_both(tmp_path):

@@ -17,9 +17,7 @@ from datasets.sources.cifar import (
     CLASSES,
     SPLITS,
     halved,
-    images_of,
     read_batch,
-    read_split,
 )
 from tests.datasets.promises import OF_FOLDERS, promised
 
@@ -185,18 +183,6 @@ def test_a_pickle_that_is_no_batch_is_refused(tmp_path, content):
         read_batch(tmp_path / "b", "labels")
 
 
-def test_cifar100_with_fewer_pixels_is_one_file_of_images_and_labels(tmp_path):
-    assert CIFAR100_16.files(tmp_path) == []
-    images = np.arange(2 * 16 * 16 * 3, dtype=np.uint8).reshape(2, 16, 16, 3)
-    np.savez(
-        tmp_path / "cifar100_16.npz", x_train=images, y_train=[3, 99], x_test=images, y_test=[0, 1]
-    )
-    splits = CIFAR100_16.load(tmp_path)
-    assert splits["train"].images.shape == (2, *CIFAR100_16.shape)
-    assert splits["train"].images[0, :, 0, 1].tolist() == [3, 4, 5]
-    assert splits["train"].labels.tolist() == [3, 99]
-
-
 # -- in grey --
 
 
@@ -217,45 +203,12 @@ def test_either_form_of_cifar100_gives_sixteen_pixels_in_grey(tmp_path, name, si
     assert splits["train"].labels.tolist() == [7, 8]
 
 
-# -- Caltech-101 --
-
-
-def write_caltech(home, **arrays):
-    np.savez(home / "caltech100_32.npz", **arrays)
-
-
-def test_images_and_labels_are_read_channels_first_and_class_names_left_aside(tmp_path):
-    images = np.zeros((2, 32, 32, 3), np.uint8)
-    images[1, 4, 5] = (7, 8, 9)
-    labels = np.array([99, 0], np.uint8)
-    write_caltech(
-        tmp_path,
-        x_train=images,
-        y_train=labels,
-        x_test=images[1:],
-        y_test=labels[:1],
-        class_names=np.array(["Faces", "ant"]),
-    )
-    splits = CALTECH.load(tmp_path)
-    assert {name: split.images.shape for name, split in splits.items()} == {
-        "train": (2, 3, 32, 32),
-        "test": (1, 3, 32, 32),
-    }
-    assert splits["train"].images[1, :, 4, 5].tolist() == [7, 8, 9]
-    assert (splits["train"].labels.tolist(), splits["test"].labels.tolist()) == ([99, 0], [99])
-    assert splits["train"].labels.dtype == np.int64
-
-
 # -- CINIC-10 --
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(cifar, "EACH", 1)
-
-
-def read_folder(folder):
-    return read_split(images_of(folder))
 
 
 def write_png(path, colour):
@@ -284,10 +237,10 @@ def test_the_three_official_splits_are_found_and_read(tmp_path):
 
 
 def test_images_of_different_sizes_are_refused_with_advice(tmp_path):
-    write_png(tmp_path / "frog" / "a.png", (1, 2, 3))
-    Image.new("RGB", (31, 32)).save(tmp_path / "frog" / "b.png")
+    folder = write_cinic(tmp_path)
+    Image.new("RGB", (31, 32)).save(folder / "train" / "frog" / "cifar10-train-1.png")
     with pytest.raises(DataError, match="Unpack CINIC-10 again"):
-        read_folder(tmp_path)
+        CINIC.load(tmp_path)
 
 
 def test_the_stand_in_deals_cifar10_alternately_to_train_and_valid(tmp_path):

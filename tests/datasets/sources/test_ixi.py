@@ -41,15 +41,6 @@ def tones(split):
 # -- the whole set --
 
 
-def test_the_papers_numbers(monkeypatch):
-    monkeypatch.undo()
-    assert [sum(parts) for parts in ixi.SUBJECTS.values()] == [581, 578]
-    assert dict(SOURCES["ixi-t1"].sizes) == {"train": 65_400, "test": 13_500}
-    assert dict(SOURCES["ixi-t2"].sizes) == {"train": 56_420, "test": 11_570}
-    parts = splits([f"IXI{number}" for number in range(581)], "t1")
-    assert {name: len(names) for name, names in parts.items()} == {"train": 436, "test": 90}
-
-
 def test_names_are_split_in_the_order_of_their_hashes(monkeypatch):
     monkeypatch.setitem(ixi.SUBJECTS, "t1", (2, 1, 1))
     # SHA-256 of a begins with ca97, of b with 3e23, of c with 2e7d, of d with 18ac: d is tested, c
@@ -133,9 +124,6 @@ def test_a_quarter_of_the_hospital_s_subjects_is_tested(tmp_path):
         together |= set(split.groups.tolist())
     assert together == set(range(8))
     assert set(parts["train"].groups).isdisjoint(parts["test"].groups)
-
-
-# -- what stands in --
 
 
 # -- a damaged archive --

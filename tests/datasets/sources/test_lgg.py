@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import lgg
 from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour
@@ -134,19 +133,6 @@ def test_a_patient_without_a_tumour_is_refused(tmp_path):
 # -- what is stated, and damage --
 
 
-def test_it_stands_in_for_brats_and_says_what_it_lacks(tmp_path):
-    write(tmp_path)
-    slices = catalogue.resolve("brats2018-slices", home=tmp_path)
-    volumes = catalogue.resolve("brats2018", home=tmp_path)
-    assert (slices.used, slices.origin) == ("lgg-mri", "surrogate")
-    assert (volumes.used, volumes.origin) == ("lgg-mri-volumes", "surrogate")
-    assert "only the whole tumour is marked" in volumes.note
-    public = catalogue.resolve("brats2020", home=tmp_path, but_not=volumes.used)
-    assert public.used == "lgg-mri-volumes-public"
-    assert catalogue.resolve("lgg-mri", home=tmp_path).origin == "real"
-    assert catalogue.resolve("lgg-mri-volumes", home=tmp_path).origin == "surrogate"
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -227,9 +213,6 @@ def test_flair_in_the_place_of_t1_is_dropped_and_stays_as_flair(home):
     assert tones(SOURCES["lgg-mri-du-flair"].load(home)) == [*range(109, 117)]
     assert tones(SOURCES["lgg-mri-ht-t1"].load(home)) == [*range(35, 41)]
     assert tones(SOURCES["lgg-mri-ht-flair"].load(home)) == [*range(133, 141)]
-
-
-# -- what it stands in for --
 
 
 test_what_every_reader_promises = promised(

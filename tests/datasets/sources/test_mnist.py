@@ -49,15 +49,11 @@ def test_an_idx_file_cut_anywhere_is_refused_with_advice(tmp_path):
             read_idx(tmp_path / "f")
 
 
-def test_an_idx_file_that_is_too_long_is_refused(tmp_path):
-    (tmp_path / "f").write_bytes(idx([1, 2, 3]) + b"\x00")
-    with pytest.raises(DataError, match="4 bytes of 3"):
-        read_idx(tmp_path / "f")
-
-
-@pytest.mark.parametrize("start", [b"\x1f\x8b\x08\x00", b"\x00\x00\x0d\x01", b"<htm"])
-def test_a_file_of_another_format_is_refused(tmp_path, start):
-    (tmp_path / "f").write_bytes(start + b"\x00\x00\x00\x01\x07")
+@pytest.mark.parametrize(
+    "raw", [b"\x1f\x8b\x08\0\0\0\0\1\7", b"\0\0\x0d\1\0\0\0\1\7", b"<html>", idx([1]) + b"\0"]
+)
+def test_a_file_of_another_format_or_length_is_refused(tmp_path, raw):
+    (tmp_path / "f").write_bytes(raw)
     with pytest.raises(DataError, match="not an IDX file of unsigned bytes"):
         read_idx(tmp_path / "f")
 

@@ -62,21 +62,6 @@ def halved(home):
 # -- who is where --
 
 
-def test_kumar_has_four_images_of_four_organs_and_two_to_test():
-    organs = {part: [ORGANS_OF[name] for name in names] for part, names in PARTS.items()}
-    assert {organ: organs["train"].count(organ) for organ in ORGANS[:4]} == dict.fromkeys(
-        ORGANS[:4], 4
-    )
-    assert {organ: organs["test"].count(organ) for organ in ORGANS[:4]} == dict.fromkeys(
-        ORGANS[:4], 2
-    )
-    assert {organ: organs["other"].count(organ) for organ in ORGANS[4:7]} == dict.fromkeys(
-        ORGANS[4:7], 2
-    )
-    assert [len(organs[part]) for part in PARTS] == [16, 8, 6, 14]
-    assert set(organs["challenge"]) == {*ORGANS} - {"liver", "stomach"}
-
-
 def test_no_image_is_in_two_parts_and_no_two_are_of_one_patient():
     names = [name for part in PARTS.values() for name in part]
     assert len(set(names)) == len({name[:12] for name in names}) == 44

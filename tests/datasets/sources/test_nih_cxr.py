@@ -238,7 +238,8 @@ def test_films_without_a_table_are_refused_and_without_a_test_split_are_no_sampl
 # -- as two sites --
 
 
-def test_ap_films_are_the_second_site_and_all_others_the_first(tmp_path):
+def test_ap_films_are_the_second_site_and_all_others_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(nih_cxr, "FILMS", 99)
     views = {"00000001_000.png": "AP", "00000001_001.png": "PA", "00000002_000.png": ""}
     views |= {"00000003_000.png": "AP", "00000004_000.png": "PA"}
     write_table(tmp_path, view=views.get)
@@ -255,20 +256,6 @@ def test_ap_films_are_the_second_site_and_all_others_the_first(tmp_path):
         "nih-cxr14-sample": {"train": [1, 2], "test": [4]},
         "nih-cxr14-sample-ap": {"train": [1], "test": [3]},
     }
-
-
-def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(tmp_path):
-    write_table(tmp_path, many(), view=lambda film: "AP")
-    write_films(tmp_path, many())
-    data = catalogue.resolve("chexpert", home=tmp_path)
-    assert (data.used, data.origin) == ("nih-cxr14-sample-ap", "surrogate")
-    assert "from front to back" in data.note
-    assert (
-        "enlarged-cardiomediastinum, lung-opacity, lung-lesion, pleural-other, fracture,"
-        " support-devices are unknown" in data.note
-    )
-    splits = catalogue.load(data.used, tmp_path)
-    assert splits["train"].annotations["findings"].shape[1] == len(SHARED)
 
 
 def test_nih_labels_under_chexperts_names_are_those_that_both_have():
