@@ -16,12 +16,13 @@ import numpy as np
 
 import datasets.sources
 from datasets.access import AccessError, refuse
-from datasets.digests import data_digest, noted_digest, verified
+from datasets.digests import data_digest, verified
 from datasets.npz import check_npz
 from datasets.source import (
     FINDINGS,
     IGNORE,
     INSTANCES,
+    MAP,
     REAL,
     SEGMENTS,
     SURROGATE,
@@ -164,7 +165,7 @@ def state(name: str, home: Path | None = None) -> str:
         if not is_present(name, home):
             return "absent"
         with _naming(entry, home):
-            found = noted_digest(entry, reader, home) if entry.embedded else _content(name, home)
+            found = data_digest(entry, reader, home) if entry.embedded else _content(name, home)
     except DataError:
         return "unusable"
     word = "present" if entry.embedded else "bundled"
@@ -346,8 +347,9 @@ def _fault(annotation: Annotation, array: np.ndarray, samples: tuple[int, ...]) 
     own = {SEGMENTS: sides, INSTANCES: sides, FINDINGS: [size]}.get(kind, [size, *sides])
     if array.shape != (count, *own):
         return f"has shape {array.shape}, expected {(count, *own)}"
-    if (array.dtype == np.uint16) != (kind == INSTANCES):
-        return f"of kind {kind} is {array.dtype}; instances, and they alone, are uint16"
+    dtypes = {INSTANCES: ("uint16",), MAP: ("uint8", "float32")}.get(kind, ("uint8",))
+    if array.dtype.name not in dtypes:
+        return f"of kind {kind} is {array.dtype}, expected {' or '.join(dtypes)}"
     if kind == INSTANCES:
         for number, objects in enumerate(array):
             if not np.bincount(objects.reshape(-1))[1:].all():

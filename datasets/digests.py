@@ -52,36 +52,27 @@ def _fingerprint(entry: DataSource, reader: str, home: Path) -> str:
 
 
 def data_digest(
-    entry: DataSource, reader: str, home: Path, read: Callable[[], Mapping[str, Split]]
+    entry: DataSource,
+    reader: str,
+    home: Path,
+    read: Callable[[], Mapping[str, Split]] | None = None,
 ) -> str:
-    """`splits_digest` of what `read` returns, as the module `reader` decodes it from `home`.
+    """`splits_digest` of what `read` returns, as the module `reader` decodes it from `home`; empty
+    where it is not known and `read` is not given.
 
     Computed once for the same files and reader, then taken from the cache; a cache that cannot be
     written only costs time. Raises DataError if the data are damaged.
     """
-    fingerprint = _fingerprint(entry, reader, home)
-    found = _noted(fingerprint)
-    if not found:
-        found = splits_digest(entry, read())
-        with contextlib.suppress(ResultsError):
-            write_sealed_json(_note(fingerprint), {"set": entry.name, "digest": found})
-    return found
-
-
-def noted_digest(entry: DataSource, reader: str, home: Path) -> str:
-    """What `data_digest` would return, if that is known without reading the files; else empty."""
-    return _noted(_fingerprint(entry, reader, home))
-
-
-def _note(fingerprint: str) -> Path:
-    return cache_home() / "data" / f"{fingerprint}.json"
-
-
-def _noted(fingerprint: str) -> str:
+    note = cache_home() / "data" / f"{_fingerprint(entry, reader, home)}.json"
     known = None
     with contextlib.suppress(OSError):
-        known = read_sealed_json(_note(fingerprint))
-    return str((known or {}).get("digest", ""))
+        known = read_sealed_json(note)
+    found = str((known or {}).get("digest", ""))
+    if not found and read is not None:
+        found = splits_digest(entry, read())
+        with contextlib.suppress(ResultsError):
+            write_sealed_json(note, {"set": entry.name, "digest": found})
+    return found
 
 
 @functools.cache

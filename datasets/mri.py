@@ -56,14 +56,10 @@ def fitted(slices: np.ndarray, side: int = SIDE) -> np.ndarray:
     """Slices (n, h, w) as (n, side, side): padded with 0 or cropped, around their middle."""
     for axis in (1, 2):
         size = slices.shape[axis]
-        if size > side:
-            first = (size - side) // 2
-            slices = slices.take(np.arange(first, first + side), axis=axis)
-        elif size < side:
-            before = (side - size) // 2
-            widths = [(0, 0)] * 3
-            widths[axis] = (before, side - size - before)
-            slices = np.pad(slices, widths)
+        lack, first = max(0, side - size), max(0, size - side) // 2
+        widths = [(0, 0)] * 3
+        widths[axis] = (lack // 2, lack - lack // 2)
+        slices = np.pad(slices, widths).take(np.arange(first, first + side), axis=axis)
     return slices
 
 

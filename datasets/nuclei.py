@@ -62,14 +62,14 @@ def _regions(path: Path) -> list[tuple[np.ndarray, bool]]:
     """The outlines of an Aperio ImageScope file, each (vertices, 2) as x and y in pixels, and
     whether it is that of a hole.
     """
+    regions = []
     with reading(path, "a readable ImageScope annotation"):
         root = ElementTree.parse(path).getroot()
         parts = root.findall("{*}Annotation/{*}Regions")
-        regions = [
-            (_vertices(region), region.get("NegativeROA") == "1")
-            for part in parts
-            for region in part.iterfind("{*}Region")
-        ]
+        for region in root.iterfind("{*}Annotation/{*}Regions/{*}Region"):
+            vertices = [vertex.attrib for vertex in region.iterfind("{*}Vertices/{*}Vertex")]
+            places = [(float(vertex["X"]), float(vertex["Y"])) for vertex in vertices]
+            regions.append((np.array(places).reshape(-1, 2), region.get("NegativeROA") == "1"))
     if not parts:
         raise DataError(
             f"{path} is XML of another schema than ImageScope's: its root is {root.tag}, and it has"
@@ -78,19 +78,6 @@ def _regions(path: Path) -> list[tuple[np.ndarray, bool]]:
     if not all(np.isfinite(outline).all() for outline, _ in regions):
         raise DataError(f"{path} has a vertex that is no place. Get it again.")
     return regions
-
-
-def _vertices(region: ElementTree.Element) -> np.ndarray:
-    places = [
-        (float(vertex.attrib["X"]), float(vertex.attrib["Y"]))
-        for vertex in region.iterfind("{*}Vertices/{*}Vertex")
-    ]
-    return np.array(places).reshape(-1, 2)
-
-
-def _encloses(outline: np.ndarray) -> bool:
-    """Whether an outline has three vertices that are not on one line."""
-    return len(outline) > 2 and np.linalg.matrix_rank(outline - outline[0]) == 2
 
 
 def read_outlines(path: Path, sides: tuple[int, int]) -> np.ndarray:
@@ -110,7 +97,7 @@ def read_outlines(path: Path, sides: tuple[int, int]) -> np.ndarray:
     objects, holes = np.zeros(sides, np.int64), np.zeros(sides, bool)
     empty = []
     for number, (outline, hole) in enumerate(regions, 1):
-        if not _encloses(outline):
+        if len(outline) < 3 or np.linalg.matrix_rank(outline - outline[0]) < 2:
             empty.append(str(number))
             continue
         rows, columns = polygon(outline[:, 1], outline[:, 0], sides)

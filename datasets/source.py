@@ -76,8 +76,8 @@ class Split:
     uint8 0...255; instances uint16 (n, *sides) hold the number of an object per pixel, 1 to as many
     as the sample has, and 0 where none is. Findings uint8 (n, size) hold 1 for present, 0 for
     absent or not mentioned, 255 for uncertain or not known. `federation.tasks.targets.targets_of`
-    makes targets of them, of uint8 maps values in [0, 1]. Raises DataError for samples, labels,
-    annotations or groups of other type or shape.
+    makes targets of them, of uint8 maps values in [0, 1]. Raises DataError for samples, labels or
+    groups of other type or shape; annotations are checked when a source is loaded.
     """
 
     images: np.ndarray
@@ -105,22 +105,6 @@ class Split:
         ):
             raise DataError(
                 f"expected groups int64 ({count},), got {self.groups.dtype} {self.groups.shape}"
-            )
-        for name, array in self.annotations.items():
-            self._check_annotation(name, array)
-
-    def _check_annotation(self, name: str, array: np.ndarray) -> None:
-        count, _, *sides = self.images.shape
-        dense = array.ndim - len(sides) in (1, 2) and [*array.shape[-len(sides) :]] == sides
-        a_map = dense and array.ndim == self.images.ndim
-        right = array.dtype == np.uint8 or (
-            dense and array.dtype == (np.float32 if a_map else np.uint16)
-        )
-        if not right or len(array) != count or not (array.ndim == 2 or dense):
-            raise DataError(
-                f"annotation {name!r}: expected uint8 (n, *sides) or (n, c, *sides), which may"
-                " be float32, or, of findings, uint8 (n, size), or, of instances, uint16 (n,"
-                f" *sides) for samples {self.images.shape}, got {array.dtype} {array.shape}"
             )
 
     def __len__(self) -> int:

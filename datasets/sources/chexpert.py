@@ -13,7 +13,6 @@ original's films are larger than 512 pixels, the small version's 320 or 390, and
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -36,20 +35,10 @@ TABLES = {"train": "train.csv", "test": "valid.csv"}
 VALUES = {"": 0, "0.0": 0, "1.0": 1, "-1.0": IGNORE}
 
 
-@dataclass(frozen=True)
-class Films:
-    """What a table says of its films, in its order."""
-
-    paths: list[Path]
-    patients: np.ndarray
-    """int64 (n,), of the folders' names."""
-    findings: np.ndarray
-    """uint8 (n, 14)."""
-
-
-def read(home: Path, table: str) -> Films:
-    """A table of the folder `home`. Raises DataError for values or paths that are not the official
-    ones.
+def read(home: Path, table: str) -> tuple[list[Path], np.ndarray, np.ndarray]:
+    """The films of a table of the folder `home`, in its order, their patients int64 (n,), of the
+    folders' names, and findings uint8 (n, 14). Raises DataError for values or paths that are not
+    the official ones.
     """
     rows = read_table(home / table, ("Path", *COLUMNS))
     try:
@@ -58,21 +47,19 @@ def read(home: Path, table: str) -> Films:
         raise DataError(
             f"{home / table} has a value {error.args[0]!r}, not 1.0, 0.0, -1.0 or blank."
         ) from error
-    patients = [re.search(r"/patient(\d+)/", row["Path"]) for row in rows]
-    if not all(patients):
+    found = [re.search(r"/patient(\d+)/", row["Path"]) for row in rows]
+    patients = np.array([int(patient[1]) for patient in found if patient], np.int64)
+    if len(patients) < len(rows):
         raise DataError(f"{home / table} has paths without the folder of a patient.")
     unrepeated(home / table, [row["Path"] for row in rows])
-    paths = [home / row["Path"].split("/", 1)[1] for row in rows]
-    return Films(
-        paths, np.array([int(patient[1]) for patient in patients if patient], np.int64), findings
-    )
+    return [home / row["Path"].split("/", 1)[1] for row in rows], patients, findings
 
 
 @inside(*FOLDERS)
 def _files(folder: Path) -> list[Path]:
     """Both tables, and the films in their order. Raises DataError for some of them."""
     tables = [folder / table for table in TABLES.values()]
-    paths = [path for table in TABLES.values() for path in read(folder, table).paths]
+    paths = [path for table in TABLES.values() for path in read(folder, table)[0]]
     return all_of([path] for path in (*tables, *paths))
 
 
@@ -81,13 +68,13 @@ def _load(home: Path) -> dict[str, Split]:
     tables, rest = paths[: len(TABLES)], paths[len(TABLES) :]
     splits: dict[str, Split] = {}
     for split, table in zip(TABLES, tables, strict=True):
-        stated = read(table.parent, table.name)
-        own, rest = rest[: len(stated.paths)], rest[len(stated.paths) :]
+        _, patients, findings = read(table.parent, table.name)
+        own, rest = rest[: len(patients)], rest[len(patients) :]
         splits[split] = Split(
             films.read_films(own, FULL),
-            films.any_finding(stated.findings, NAMES),
-            {"findings": stated.findings},
-            groups=stated.patients,
+            films.any_finding(findings, NAMES),
+            {"findings": findings},
+            groups=patients,
         )
     return splits
 

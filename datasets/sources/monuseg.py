@@ -24,6 +24,7 @@ The class of an image is its organ, by `ORGANS`; its group is the image, for no 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -56,9 +57,6 @@ TRAINING, TESTS = "MoNuSeg 2018 Training Data", "MoNuSegTestData"
 FULL, HALF = (1000, 1000), (500, 500)
 Splits = Mapping[str, tuple[str, ...]]
 """Ids by split."""
-Pair = tuple[Path, Path]
-"""Image and annotation of one id."""
-
 KUMAR: Splits = {part: PARTS[part] for part in ("train", "test", "other")}
 OFFICIAL: Splits = {
     "train": tuple(sorted({*PARTS["train"], *PARTS["test"], *PARTS["other"]})),
@@ -71,25 +69,25 @@ ALL: Splits = {
 }
 
 
-def _load_of(
-    splits: Splits, pairs_at: Callable[[Path], Mapping[str, Pair]], sides: tuple[int, int]
-) -> Callable[[Path], dict[str, Split]]:
-    """Reads splits of the pairs of files by id in a data home."""
-
-    def load(home: Path) -> dict[str, Split]:
-        pairs = pairs_at(home)
-        found = {}
-        for split, names in splits.items():
-            images, objects = read_all([pairs[name] for name in names], sides)
-            found[split] = Split(
-                images,
-                np.array([ORGANS.index(ORGANS_OF[name]) for name in names], np.int64),
-                {"nuclei": objects},
-                groups=np.array([GROUPS[name] for name in names], np.int64),
-            )
-        return found
-
-    return load
+def _load(
+    splits: Splits,
+    names: Sequence[str],
+    files: Callable[[Path], list[Path]],
+    sides: tuple[int, int],
+    home: Path,
+) -> dict[str, Split]:
+    """Splits of what `files` gives, image and annotation of each of `names` in turn."""
+    pairs = dict(zip(names, pairs_of(files(home)), strict=True))
+    found = {}
+    for split, own in splits.items():
+        images, objects = read_all([pairs[name] for name in own], sides)
+        found[split] = Split(
+            images,
+            np.array([ORGANS.index(ORGANS_OF[name]) for name in own], np.int64),
+            {"nuclei": objects},
+            groups=np.array([GROUPS[name] for name in own], np.int64),
+        )
+    return found
 
 
 # -- the official layout --
@@ -116,10 +114,6 @@ def _files(names: Sequence[str], home: Path) -> list[Path]:
     return whole(home, folders, read) or []
 
 
-def _pairs(names: Sequence[str], home: Path) -> Mapping[str, Pair]:
-    return dict(zip(names, pairs_of(_files(names, home)), strict=True))
-
-
 # -- halved, with an index --
 
 
@@ -138,13 +132,9 @@ def _half_files(folder: Path) -> list[Path]:
     return indexed(folder, rows)
 
 
-def _half_pairs(home: Path) -> Mapping[str, Pair]:
-    return dict(zip(OFFICIAL["train"], pairs_of(_half_files(home)), strict=True))
-
-
 def _source(name: str, splits: Splits, stand_ins: tuple[str, ...], half: bool) -> DataSource:
-    names = [name for names in splits.values() for name in names]
-    sides = HALF if half else FULL
+    names = OFFICIAL["train"] if half else tuple(itertools.chain(*splits.values()))
+    files, sides = (_half_files, HALF) if half else (partial(_files, names), FULL)
     return DataSource(
         **said(name),
         classes=len(ORGANS),
@@ -157,8 +147,8 @@ def _source(name: str, splits: Splits, stand_ins: tuple[str, ...], half: bool) -
         sizes={split: len(names) for split, names in splits.items()},
         mean=TCGA_MEAN,
         std=TCGA_STD,
-        files=_half_files if half else partial(_files, names),
-        load=_load_of(splits, _half_pairs if half else partial(_pairs, names), sides),
+        files=files,
+        load=partial(_load, splits, names, files, sides),
         stand_ins=(*stand_ins, "phantom-nuclei"),
         annotations=NUCLEI,
     )
