@@ -142,12 +142,6 @@ def test_findings_of_other_shapes_or_values_are_refused(rooms, found, message):
         rooms(replace(FILMS, load=lambda home: {"train": split, "test": split}))
 
 
-def test_a_group_in_two_splits_is_refused(rooms):
-    split = Split(IMAGES, LABELS, {"findings": FOUND}, groups=np.array([7, 8]))
-    with pytest.raises(DataError, match="group 7 has samples in the splits 'train' and 'test'"):
-        rooms(replace(FILMS, load=lambda home: {"train": split, "test": split}))
-
-
 # -- volumes --
 
 VOLUMES = np.linspace(-3, 3, 2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 1, 3, 4, 5)
