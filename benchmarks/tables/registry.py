@@ -323,8 +323,7 @@ def _check_declared(method: type[Method], path: str) -> None:
                 f"{path}: quick of {method.__name__} names {name!r}, which is no field;"
                 f" {near(str(name), fields)}"
             )
-    own = {name for name, about in fields.items() if about.init}
-    quick = {name: value for name, value in method.quick.items() if name in own}
+    quick = {n: v for n, v in method.quick.items() if n in fields and fields[n].init}
     defaults = {n: f.default for n, f in fields.items() if f.default is not dataclasses.MISSING}
     for what, values in (("its defaults", {}), ("its `quick`", quick)):
         try:

@@ -45,18 +45,12 @@ def swept(
             f"sweep: {table.key} has no number per row and column to sweep;"
             f" {near(table.key, _sweepable(paper))}"
         )
-    privacy_axes = [
-        key for key, entry in table.axes.items() if entry in ("privacy.epsilon", "privacy.dp")
-    ]
-    columns = list(
-        dict.fromkeys(
-            tuple((k, v) for k, v in column.items() if k not in privacy_axes)
-            for column in table.columns
-        )
+    private = ("privacy.epsilon", "privacy.dp")
+    axes = {key: entry for key, entry in table.axes.items() if entry not in private}
+    columns = dict.fromkeys(
+        tuple((key, value) for key, value in column.items() if key in axes)
+        for column in table.columns
     )
-    axes = {key: entry for key, entry in table.axes.items() if key not in privacy_axes} | {
-        "epsilon": "privacy.epsilon"
-    }
     chosen = table_rows(table, selection)
     kept = [
         row
@@ -75,7 +69,7 @@ def swept(
             for column in columns
             for epsilon in (*epsilons, "inf")
         ),
-        axes=axes,
+        axes={**axes, "epsilon": "privacy.epsilon"},
         x_axis="epsilon",
     ), [row for row in chosen if row not in kept]
 
