@@ -25,8 +25,7 @@ def check_method(
     """The contract of one method: it learns, repeats, and keeps private data private."""
     entry = registry.find_method(method, request.plugins)
     import_plugins(request.plugins)
-    from benchmarks.contract.promises import CHECKS
-    from benchmarks.contract.verdicts import KEPT, judge
+    from benchmarks.contract.promises import CHECKS, KEPT, judge
     from benchmarks.running.execute import prepare_device
     from federation.execution import DEFAULT
 

@@ -83,15 +83,12 @@ def show_table(request: Request, table: Annotated[str, typer.Argument(help="pape
     metrics = list(dict.fromkeys(cell.metric for cell in cells))
     for metric in metrics:
         values = {(cell.row, cell.column): cell for cell in cells if cell.metric == metric}
-        title = f"{table}: published {metric}"
-        # The longer side runs down the page.
-        if len(rows) > len(columns):
-            texts = {row: {c: _text(values.get((row, c))) for c in columns} for row in rows}
-            drawn = published_tables(title, "row", texts)
-        else:
-            texts = {c: {row: _text(values.get((row, c))) for row in rows} for c in columns}
-            drawn = published_tables(title, "column", texts)
-        for part in drawn:
+        texts = {row: {c: _text(values.get((row, c))) for c in columns} for row in rows}
+        heading = "row"
+        if len(rows) <= len(columns):  # the longer side runs down the page
+            texts = {c: {row: texts[row][c] for row in rows} for c in columns}
+            heading = "column"
+        for part in published_tables(f"{table}: published {metric}", heading, texts):
             console.print(part)
     paper, _, key = table.partition("/")
     for claim in published.claims(paper):

@@ -51,6 +51,7 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     sums.
     """
     from benchmarks.running import hours
+    from benchmarks.running.follow import Follower
     from benchmarks.running.hours import find_gpus, this_machine
     from benchmarks.running.planning import (
         cells_of,
@@ -71,13 +72,13 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     gpus = find_gpus(shown.gpu)
     names = table_names(tables or _papers(protocol), protocol)
     selection = selected(replace(request, device="cpu"), names)
-    cells = cells_of(names, selection, errors)
-    plans = make_plans(cells, errors)
+    cells, follower = cells_of(names, selection, errors), Follower()
+    plans = make_plans(cells, errors, follower)
     here = this_machine(plans[hours.SUITE])
     for name in names if tables else ():
         print_plan(console, name, plans[name], cells[name], gpus, here, link)
         if profile not in ON_CUDA:
-            print_rows(console, cells[name], here, request.jobs, limit)
+            print_rows(console, cells[name], follower, here, request.jobs, limit)
     if len(names) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:

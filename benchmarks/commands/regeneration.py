@@ -16,7 +16,7 @@ from benchmarks.reporting import cards
 from benchmarks.reporting.printing import print_table
 from benchmarks.reporting.writing import methods_of, write_table
 from benchmarks.running import machine, runner
-from benchmarks.running.deadline import Deadline, OutOfTimeError
+from benchmarks.running.machine import Deadline, OutOfTimeError
 from benchmarks.running.progress import Live
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import UNREAD, unread
@@ -105,7 +105,7 @@ def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
             entry = known.get(row.method)
             if entry is None or entry.folder != "plugin":  # none: of an earlier command
                 continue
-            from benchmarks.contract.verdicts import findings
+            from benchmarks.contract.promises import findings
 
             run.broken[row.key] = tuple(map(printable, findings(entry)))
             for finding in run.broken[row.key]:

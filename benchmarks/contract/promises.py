@@ -1,21 +1,31 @@
-"""The promises that every method keeps, each checked by fits on a small federation: in the test
-suite, by `python -m benchmarks check METHOD`, and for the rows of plug-ins that a table has.
+"""The promises that every method keeps, each checked by fits on a small federation, and the
+verdicts on one method: in the test suite, by `python -m benchmarks check METHOD`, and for the rows
+of plug-ins that a table has.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import itertools
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 
-from benchmarks.contract import changes
+from benchmarks.contract import fits
 from benchmarks.contract.fits import BrokenContractError, Fit
-from benchmarks.scenarios.small import EPSILON, LEAST, small_headline
+from benchmarks.scenarios.small import EPSILON, LEAST, small_headline, small_method
+from benchmarks.tables.registry import MethodEntry
+from benchmarks.tables.spec import SpecError
+from datasets.access import AccessError
 from federation.data import Checkpoint
 from federation.method import Method
 from privacy.plan import RELEASED
+from results.files import cache_home, digest, read_sealed_json, write_sealed_json
+from results.sourcecode import source_digest
 
 
 @functools.lru_cache(maxsize=2)
@@ -27,7 +37,7 @@ def baseline(method: Method) -> Fit:
 @functools.lru_cache(maxsize=2)
 def replayed(method: Method) -> Fit:
     """The plain run with other samples on clients 0, 2, ..., but with the plain run's messages."""
-    return Fit(method, changes=[changes.with_other_samples], replay=baseline(method))
+    return Fit(method, changes=[fits.with_other_samples], replay=baseline(method))
 
 
 def learns(method: Method) -> None:
@@ -69,8 +79,8 @@ def learns_nothing_hidden(method: Method) -> None:
     """With other labels of the public set, unless they are a declared oracle, and another test set
     it learns the same.
     """
-    labels = [] if "public-labels" in method.oracle else [changes.with_other_public_labels]
-    other = Fit(method, changes=[*labels, changes.with_other_test_set])
+    labels = [] if "public-labels" in method.oracle else [fits.with_other_public_labels]
+    other = Fit(method, changes=[*labels, fits.with_other_test_set])
     if baseline(method).digests != other.digests:
         raise BrokenContractError(
             "its weights depend on the test set, or on labels of the public set; learn from other"
@@ -90,7 +100,7 @@ def keeps_private_samples_private(method: Method) -> None:
         declared.add("conditions")
     for message, other in zip(baseline(method).sent, replayed(method).sent, strict=True):
         for name, tensor in message.tensors.items() if message.kind not in declared else ():
-            if count := changes.pixels_in(tensor, other.tensors[name]):
+            if count := fits.pixels_in(tensor, other.tensors[name]):
                 raise BrokenContractError(
                     f"client {message.client} sends samples as {message.kind!r}: {count} values of"
                     f" {name!r} are pixels, whatever form they have; send what is learnt of them"
@@ -148,7 +158,7 @@ def keeps_its_budget(method: Method) -> None:
 def _has_noise(fit: Fit) -> None:
     """Every tensor that changes with the samples changes with the noise."""
     private = functools.partial(Fit, fit.method, mechanism=fit.mechanism, replay=fit)
-    noisy, other = private(noise=1), private(changes=[changes.with_other_samples])
+    noisy, other = private(noise=1), private(changes=[fits.with_other_samples])
     for sent, again, changed in zip(fit.sent, noisy.sent, other.sent, strict=True):
         for name, tensor in sent.tensors.items():
             bare = torch.equal(tensor, again.tensors[name])
@@ -195,3 +205,68 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     leaves_data_alone,
     learns_the_same_by_graphs,
 )
+
+KEPT, BROKEN, NOT_JUDGED = "kept", "broken", "not judged"
+
+
+@dataclass(frozen=True)
+class PromiseVerdict:
+    """On one promise."""
+
+    promise: str
+    word: str
+    """`KEPT`, `BROKEN` or `NOT_JUDGED`."""
+    finding: str = ""
+    place: str = ""
+    """`FILE:LINE` of the method."""
+
+
+def judge(entry: MethodEntry) -> Iterator[PromiseVerdict]:
+    """Verdicts on all promises, one after another; of a method that does not repeat itself, nothing
+    further is compared. Raises SpecError for a method that does not run.
+    """
+    subject, repeats = small_method(entry), True
+    for check in CHECKS:
+        promise = " ".join(str(check.__doc__).split("\n\n")[0].split())
+        if not repeats:
+            why = "no two runs can be compared"
+            yield PromiseVerdict(promise, NOT_JUDGED, why, place(subject))
+            continue
+        try:
+            check(subject)
+            yield PromiseVerdict(promise, KEPT)
+        except (BrokenContractError, AccessError) as error:
+            repeats = check is not is_deterministic
+            yield PromiseVerdict(promise, BROKEN, str(error), place(subject))
+        except (Exception, SystemExit) as error:
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:500]
+            raise SpecError(
+                f"{entry.name} does not run: {why} ({place(subject, error)})"
+            ) from error
+
+
+def place(method: Method, error: BaseException | None = None) -> str:
+    """`FILE:LINE` of a method: of its line where `error` was raised, else of its `fit` or class."""
+    kind = type(method)
+    path = inspect.getsourcefile(kind)
+    frames = traceback.extract_tb(error.__traceback__) if error else []
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    own = vars(kind).get("fit", kind)
+    return f"{path}:{lines[-1] if lines else inspect.getsourcelines(own)[1]}"
+
+
+def findings(entry: MethodEntry) -> tuple[str, ...]:
+    """What promises a method does not keep, each once, as it was found; kept in the cache until
+    its code or the contract's changes.
+    """
+    code = [entry.code, source_digest(__name__)]
+    path = cache_home() / "contracts" / f"{digest([entry.name, code])}.json"
+    with contextlib.suppress(FileNotFoundError):
+        if kept := read_sealed_json(path):
+            return tuple(kept["findings"])
+    try:
+        found = [v.finding for v in judge(entry) if v.word != KEPT]
+    except SpecError as error:
+        found = [str(error)]
+    write_sealed_json(path, {"findings": (unique := list(dict.fromkeys(found)))})
+    return tuple(unique)

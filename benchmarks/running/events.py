@@ -69,16 +69,11 @@ def alone_for_memory(
 
 def record_of(cell: Cell, **more: Any) -> Record:
     """A cell's record, with what is known before it runs, and `more` of what it left."""
+    names = ("table", "row", "column", "seed", "profile", "protocol", "code")
     known: dict[str, Any] = {
-        "table": cell.table,
-        "row": cell.row,
-        "column": cell.column,
-        "seed": cell.seed,
+        **{name: getattr(cell, name) for name in names},
         "seeds": {},
-        "profile": cell.profile,
-        "protocol": cell.protocol,
         "cell": cell.key,
-        "code": cell.code,
         "config": dict(cell.config),
         "data": asdict(cell.data),
         "public": asdict(cell.public) if cell.public is not None else {},

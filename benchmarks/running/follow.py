@@ -74,9 +74,9 @@ class Follower:
     """Follows cells, and keeps what their stages take."""
 
     def __init__(self) -> None:
-        self.stages: dict[str, PlannedStage] = {}
         self._meter = Meter()
         self._cache = _RecordingCache(self._meter)
+        self.stages = self._cache.stages
         self._cells: dict[str, PlannedCell] = {}
 
     def follow(self, cell: Cell) -> PlannedCell:
@@ -93,7 +93,6 @@ class Follower:
                 kept = None
             if kept is None:
                 planned = self._followed(cell)
-                self.stages |= self._cache.stages
                 stages = {key: self.stages[key] for key in self._closure(planned.asks)}
                 write_sealed_json(path, _plain({"cell": planned, "stages": stages}))
             else:

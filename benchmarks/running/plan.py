@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import pandas as pd
+
 from benchmarks.running.execute import kernels
 from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
 from benchmarks.running.speed import training_speed
@@ -151,62 +153,41 @@ def make_plan(
     return own
 
 
-@dataclass(frozen=True)
-class RowTime:
-    """What a row of a table takes."""
-
-    row: str
-    cells: int
-    seconds: float
-    """Of one core, where the row runs alone; not a number for what no plan can count and no record
-    tells of."""
-    longest: float
-    """Of its longest cell."""
-    added: float
-    """Of its seconds, those that no row before it has spent already."""
-    recorded: bool
-    """Whether they are from records of the same cells."""
-
-    @property
-    def known(self) -> bool:
-        """Whether anything tells how long it takes."""
-        return not math.isnan(self.seconds)
-
-    def wall(self, jobs: int) -> float:
-        """Seconds that pass with `jobs` cells side by side, where the row runs alone."""
-        return max(self.seconds / jobs, self.longest)
-
-
-def wall_of(rows: Sequence[RowTime], jobs: int) -> float:
+def wall_of(rows: pd.DataFrame, jobs: int) -> float:
     """Seconds that pass where all rows of a table that are known run in one command."""
-    known = [row for row in rows if row.known]
-    return max([sum(row.added for row in known) / jobs, *(row.longest for row in known)])
+    return max(float(rows["added"].sum()) / jobs, float(rows["longest"].max()))
 
 
-def within(rows: Sequence[RowTime], jobs: int, limit: float) -> list[RowTime]:
+def within(rows: pd.DataFrame, jobs: int, limit: float) -> list[str]:
     """Rows that one command runs in `limit` seconds, the shortest first: what they share is counted
     for each.
     """
-    chosen: list[RowTime] = []
-    for row in sorted((row for row in rows if row.known), key=lambda row: row.seconds):
-        spent = sum(other.seconds for other in (*chosen, row))
-        if max(spent / jobs, row.longest) <= limit:
-            chosen.append(row)
+    chosen: list[str] = []
+    spent = 0.0
+    shortest = rows.dropna().sort_values("seconds", kind="stable").to_dict(orient="index")
+    for row, time in shortest.items():
+        if max((spent + time["seconds"]) / jobs, time["longest"]) <= limit:
+            chosen.append(str(row))
+            spent += time["seconds"]
     return chosen
 
 
-def row_times(cells: Sequence[Cell], speed: float) -> list[RowTime]:
-    """What each row of a table takes on this machine; `speed` (FLOP/s) counts where no record tells
-    of a row.
+def row_times(
+    cells: Sequence[Cell], speed: float, follower: Follower | None = None
+) -> pd.DataFrame:
+    """What each row of a table takes on this machine, by row: how many `cells`; `seconds` of one
+    core, where it runs alone; those of its `longest` cell; those `added`, which no row before it
+    has spent; whether they are `recorded`, for the same cells. Seconds that no plan can count and
+    no record tells of are not a number. `speed` (FLOP/s) counts where no record tells of a row.
 
     Raises SpecError for a cell that cannot be planned.
     """
-    follower, everything = Follower(), Plan()
+    follower, everything = follower or Follower(), Plan()
     by_row: dict[str, list[Cell]] = {}
     for cell in cells:
         by_row.setdefault(cell.row, []).append(cell)
     told = _records(cells[0])
-    times = []
+    times: dict[str, tuple[int, float, float, float, bool]] = {}
     for row, own in by_row.items():
         flops = [make_plan([cell], follower).work.flops for cell in own]
         before = everything.work.flops
@@ -223,15 +204,16 @@ def row_times(cells: Sequence[Cell], speed: float) -> list[RowTime]:
         if not alone and (found or any(follower.follow(cell).unplanned for cell in own)):
             mean = seconds / len(found) if found else math.nan
             whole = mean * len(own)
-            times.append(RowTime(row, len(own), whole, mean, whole, bool(found)))
+            times[row] = len(own), whole, mean, whole, bool(found)
             continue
         rate = work / seconds if work and seconds else speed
         whole, longest, added = (
             part / rate if rate else 0.0
             for part in (alone, max(flops), everything.work.flops - before)
         )
-        times.append(RowTime(row, len(own), whole, longest, added, bool(found)))
-    return times
+        times[row] = len(own), whole, longest, added, bool(found)
+    names = ["cells", "seconds", "longest", "added", "recorded"]
+    return pd.DataFrame.from_dict(times, orient="index", columns=names)
 
 
 def _records(cell: Cell) -> dict[tuple[str, str], list[Record]]:

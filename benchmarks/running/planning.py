@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import Console
@@ -40,13 +41,15 @@ def cells_of(
     return cells
 
 
-def make_plans(cells: Mapping[str, Sequence[Cell]], console: Console) -> dict[str, Plan]:
+def make_plans(
+    cells: Mapping[str, Sequence[Cell]], console: Console, follower: Follower
+) -> dict[str, Plan]:
     """The plan of every table, of its cells; after a paper's tables their sum, if there are
     several, and in the end that of all. Sums count once what tables share.
 
     Raises SpecError for a cell that cannot be planned.
     """
-    follower, everything = Follower(), Plan()
+    everything = Plan()
     papers = {name.partition("/")[0]: Plan() for name in cells}
     with progress_bar(console) as bar:
         for cell in bar.track([cell for own in cells.values() for cell in own]):
@@ -149,19 +152,25 @@ def print_plan(
 
 
 def print_rows(
-    console: Console, cells: Sequence[Cell], here: Device, jobs: int, limit: float | None
+    console: Console,
+    cells: Sequence[Cell],
+    follower: Follower,
+    here: Device,
+    jobs: int,
+    limit: float | None,
 ) -> None:
     """How long the rows of a table take on this machine's cores, `jobs` cells side by side; with a
     `limit` in minutes, which rows fit it together.
     """
     jobs = jobs or default_jobs("cpu")
-    rows = row_times(cells, here.speed)
+    rows = row_times(cells, here.speed, follower)
     lines = []
-    for row in rows:
-        passed = [hours.shown(seconds / 60) for seconds in (row.seconds, row.wall(jobs))]
-        source = "records" if row.recorded else "speed measured just now"
-        known = (*passed, source) if row.known else ("", "", "not known")
-        lines.append((row.row, str(row.cells), *known))
+    for row, time in rows.to_dict(orient="index").items():
+        wall = max(time["seconds"] / jobs, time["longest"])
+        passed = [hours.shown(seconds / 60) for seconds in (time["seconds"], wall)]
+        source = "records" if time["recorded"] else "speed measured just now"
+        known = ("", "", "not known") if math.isnan(time["seconds"]) else (*passed, source)
+        lines.append((str(row), str(time["cells"]), *known))
     headings = ("row", "cells", "of one core", f"with --jobs {jobs}", "by")
     title = "Minutes a row here, each alone, with nothing cached"
     _print_lines(console, title, headings, lines)
@@ -172,7 +181,7 @@ def print_rows(
     )
     if limit is not None:
         fit = within(rows, jobs, 60 * limit)
-        named = f"--only row={','.join(row.row for row in fit)}" if fit else "no row"
+        named = f"--only row={','.join(fit)}" if fit else "no row"
         console.print(f"within {limit:g} minutes: {named}", soft_wrap=True, markup=False)
 
 

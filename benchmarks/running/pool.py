@@ -22,8 +22,8 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, alone_for_memory, failed
+from benchmarks.running.machine import NEVER, Deadline
 from benchmarks.tables.cells import Cell
 from results.files import ResultsError
 from results.record import Record

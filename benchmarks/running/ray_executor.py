@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
-from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, alone_for_memory, failed
-from benchmarks.running.machine import default_jobs
+from benchmarks.running.machine import NEVER, Deadline, default_jobs
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.request import Request
 from benchmarks.tables.spec import SpecError

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.running.deadline import NEVER, Deadline
-from benchmarks.running.machine import git_commit
+from benchmarks.running.machine import NEVER, Deadline, git_commit
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.expansion import expand

@@ -165,10 +165,15 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
     return cell
 
 
-def _rebuilt(record: Record, plugins: Sequence[str]) -> Cell | str:
-    """The cell of a record, or why there is none."""
+def _rebuilt(
+    record: Record, plugins: Sequence[str], check_device: Callable[[str], None] | None = None
+) -> Cell | str:
+    """The cell of a record, or why there is none that can be run."""
     try:
-        return rebuild(record, plugins)
+        cell = rebuild(record, plugins)
+        if check_device is not None and cell.device != "cpu":
+            check_device(cell.device)
+        return cell
     except (SpecError, DataError) as error:
         return str(error)
     except (KeyError, TypeError, ValueError) as error:
@@ -267,12 +272,7 @@ def verify_records(
     verdicts: dict[int, Verification] = {}
     cells: dict[int, Cell] = {}
     for position, record in enumerate(records):
-        cell = _rebuilt(record, plugins)
-        if isinstance(cell, Cell) and cell.device != "cpu":
-            try:
-                check_device(cell.device)
-            except SpecError as error:
-                cell = str(error)
+        cell = _rebuilt(record, plugins, check_device)
         if isinstance(cell, str):
             verdicts[position] = Verification(record, NOT_VERIFIABLE, cell)
         else:

@@ -24,6 +24,7 @@ import torch
 from rich.console import Console
 
 from benchmarks.commands.asked import table_names
+from benchmarks.running.follow import Follower
 from benchmarks.running.hours import SUITE, calibration
 from benchmarks.running.planning import cells_of, make_plans
 from benchmarks.running.speed import Speed, flops_per_sample, training_speed
@@ -98,7 +99,7 @@ def workloads(tables: Sequence[str], profile: str, console: Console) -> list[Wor
     """
     names = table_names(list(tables or registry.papers()))
     cells = cells_of(names, Selection(profile=profile), console)
-    plan = make_plans(cells, console)[SUITE]
+    plan = make_plans(cells, console, Follower())[SUITE]
     loads: list[Workload] = []
     for load, flops in plan.networks.most_common():
         network = load.network, load.image_shape

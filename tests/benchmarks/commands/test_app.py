@@ -64,7 +64,7 @@ def test_help_says_how_long_smoke_takes_as_the_records_have_it(command):
     assert max(seconds) == pytest.approx(30, abs=15)
 
 
-@pytest.mark.parametrize("columns", ["0", "1", "-3", "wide", "9" * 30])
+@pytest.mark.parametrize("columns", ["0", "wide", "9" * 30])
 @pytest.mark.parametrize(
     ("arguments", "width"), [(("benchmarks", "list"), 100), (("reports", "--help"), 40)]
 )

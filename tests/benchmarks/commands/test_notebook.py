@@ -92,9 +92,7 @@ def test_what_raises_at_a_point_ends_the_run_and_its_workers(tmp_path):
         ("dlad/tabel2", {}, "did you mean"),
         ("dlad/table2", {"only": {"dataset": "mnits"}}, "mnits"),
         ("dlad/table2", {"seeds": [0, 0]}, "different whole numbers"),
-        ("dlad/table2", {"profile": "huge"}, "huge"),
         ("dlad/table2", {"settings": {"local.epoch": 3}}, "local.epoch"),
-        ("dlad/table2", {"precision": "tf32"}, "only CUDA devices"),
     ],
 )
 def test_what_cannot_be_run_is_an_exception_with_the_commands_message(

@@ -102,16 +102,8 @@ def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, mess
 
 def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "empty").mkdir()
-    done = run(
-        tmp_path,
-        "reproduce",
-        "dlad/table2",
-        *COLUMN,
-        "--compile",
-        "default",
-        PATH=str(tmp_path / "empty"),
-        CXX="",
-    )
+    compiled = ("reproduce", "dlad/table2", *COLUMN, "--compile", "default")
+    done = run(tmp_path, *compiled, PATH=str(tmp_path / "empty"), CXX="")
     assert done.returncode == 2
     assert (
         "torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off"
@@ -203,12 +195,3 @@ def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path, plu
     assert found["client-resnet"]["status"] == "ok"
     assert run(tmp_path, *added, "--only", "row=client-resnet").returncode == 0
     assert [line["status"].split(":")[0] for line in lines(tmp_path)] == ["ok", "failed"]
-
-
-def test_a_method_that_returns_nothing_is_told_what_to_return(tmp_path, plugin):
-    path = plugin("return None")
-    added = ("reproduce", "dlad/table2", *COLUMN, "--plugin", path, "--methods", "+own")
-    done = run(tmp_path, *added, "--only", "row=own")
-    assert done.returncode == 1
-    assert "fit returned NoneType; it must return a module, a checkpoint" in done.stdout
-    assert run(tmp_path, "check", "own", "--plugin", path).returncode == 1

@@ -6,7 +6,9 @@ import ast
 import inspect
 import itertools
 import textwrap
+import types
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -252,3 +254,40 @@ def test_a_brief_fit_shortens_loops_where_the_method_can_be_had_so():
     assert shortened(Stepper(ramp=60)) == Stepper(steps=64, interval=25, ramp=60)
     assert shortened(Stepper(ramp=99)) == Stepper(ramp=99)
     assert shortened(Bare()) == Bare()
+
+
+@dataclass(frozen=True)
+class Idle(Method):
+    """Never learns."""
+
+    def fit(self, federation):
+        return federation.networks.initial()
+
+
+@dataclass(frozen=True)
+class Renamed(Idle):
+    """Has no fit of its own."""
+
+
+@dataclass(frozen=True)
+class Crasher(Method):
+    """Ends in the middle of its fit."""
+
+    def fit(self, federation):
+        size = len(federation.public)
+        return size / 0
+
+
+def test_a_finding_has_the_line_of_the_methods_fit_of_its_class_or_of_the_error():
+    source = Path(__file__).read_text().splitlines()
+
+    def line_of(method, error=None):
+        path, _, number = promises.place(method, error).rpartition(":")
+        assert Path(path) == Path(__file__)
+        return source[int(number) - 1].strip()
+
+    assert line_of(Idle()) == "def fit(self, federation):"
+    assert source[source.index("class Renamed(Idle):") - 1] == line_of(Renamed())
+    with pytest.raises(ZeroDivisionError) as raised:
+        Crasher().fit(federation=types.SimpleNamespace(public=[]))
+    assert line_of(Crasher(), raised.value) == "return size / 0"

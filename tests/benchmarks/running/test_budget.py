@@ -24,8 +24,6 @@ LEAGUE = [
     for table in paper.tables
     if (table.measure == "scorecard" or "epsilon" in table.axes) and not table.preparatory
 ]
-QUICK = ("league/mnist", "league/privacy")
-"""Planned in one distribution by the tests that are not slow."""
 RECORDS = ROOT / "results" / "cpu"
 COMPUTED = [name for name in LEAGUE if (RECORDS / f"{name}.records.jsonl").exists()]
 
@@ -36,14 +34,9 @@ def distributions(name):
     return list(dict.fromkeys(column["distribution"] for column in columns))
 
 
-PLANNED = [
-    pytest.param(
-        *(name, distribution),
-        marks=[pytest.mark.slow] * (name not in QUICK or distribution != distributions(name)[-1]),
-    )
-    for name in LEAGUE
-    for distribution in distributions(name)
-]
+PLANNED = [(name, distribution) for name in LEAGUE for distribution in distributions(name)]
+ONE_OF_EACH_LENGTH = "fedavg,dlad,fediod,fedmd"
+"""Rows whose lengths are rounds, epochs of the server's and their own, and of the clients'."""
 
 
 def learning(first, each, name="m.rounds"):
@@ -68,14 +61,16 @@ def test_the_first_length_that_lengthens_a_method_is_taken():
     assert within_budget(config, "m", learning(0, 100, "local.epochs")) == {"local.epochs": 3}
 
 
-def test_a_budget_that_nothing_fits_into_is_refused():
-    with pytest.raises(SpecError, match=r"=150 is less than .* takes, 200 with m.rounds=1"):
-        within_budget({BUDGET: 150, "m.rounds": 2}, "m", learning(100, 100))
-
-
-def test_a_method_that_nothing_lengthens_is_refused():
-    with pytest.raises(SpecError, match=r"cannot set how long m runs: none of m\.rounds"):
-        within_budget({BUDGET: 150, "m.rounds": 2}, "m", learning(100, 0))
+@pytest.mark.parametrize(
+    ("each", "message"),
+    [
+        (100, r"=150 is less than .* takes, 200 with m.rounds=1"),
+        (0, r"cannot set how long m runs: none of m\.rounds"),
+    ],
+)
+def test_a_budget_that_nothing_fits_into_or_nothing_lengthens_is_refused(each, message):
+    with pytest.raises(SpecError, match=message):
+        within_budget({BUDGET: 150, "m.rounds": 2}, "m", learning(100, each))
 
 
 @given(st.integers(0, 1_000), st.integers(1, 100), st.integers(0, 10_000))
@@ -87,20 +82,30 @@ def test_no_other_length_comes_closer(first, each, above):
     assert min(apart) == apart[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "distribution"), PLANNED)
 def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name, distribution):
-    """Under `cpu`: the budget of smoke is a few rounds."""
-    paper, table = registry.find_table(name)
+    table = registry.find_table(name)[1]
     only = {"distribution": distribution}
     if "epsilon" in table.axes:
         only["epsilon"] = "4,inf"  # any budget of privacy has as many steps
-    cells = expand(paper, table, Selection(profile="cpu", only=only))
-    assert {cell.row for cell in cells} == {row.key for row in table.rows}
+    assert rows_within_two_percent(name, only) == {row.key for row in table.rows}
+
+
+def test_rows_of_every_length_learn_from_as_many_samples_within_two_percent():
+    only = {"distribution": distributions("league/mnist")[-1], "row": ONE_OF_EACH_LENGTH}
+    assert rows_within_two_percent("league/mnist", only) == set(ONE_OF_EACH_LENGTH.split(","))
+
+
+def rows_within_two_percent(name, only):
+    """The rows of which this holds under `cpu`; the budget of smoke is a few rounds."""
+    cells = expand(*registry.find_table(name), Selection(profile="cpu", only=only))
     follower = Follower()
     for cell in cells:
         budget = dict(cell.config)[BUDGET]
         samples = make_plan([cell], follower).work.training_samples
         assert samples == pytest.approx(budget, rel=0.02), (cell.row, cell.column)
+    return {cell.row for cell in cells}
 
 
 @pytest.mark.parametrize("name", COMPUTED)

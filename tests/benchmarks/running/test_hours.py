@@ -115,10 +115,6 @@ PLAN = Plan(
 )
 
 
-def test_hours_are_work_over_speed_and_bytes_are_in_gb():
-    assert list(hours.rows({"a/b": PLAN}, [SLOW])) == [["a/b", "2", "3", "7.2", "2", "1.5", "1.50"]]
-
-
 def test_tables_that_no_card_holds_are_named():
     small = replace(SLOW, title="Small (1 GB)", memory=10**9)
     large = replace(SLOW, title="Large (2 GB)", memory=2 * 10**9)

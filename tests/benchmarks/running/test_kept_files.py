@@ -152,7 +152,7 @@ def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_gi
 
 
 def test_a_plug_in_joins_the_row_of_another_that_is_not_given_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.contract.verdicts.findings", lambda entry: ())
+    monkeypatch.setattr("benchmarks.contract.promises.findings", lambda entry: ())
     folder, mnist = tmp_path / "results", {"dataset": "mnist"}
     for name in ("my_own", "another"):
         (tmp_path / f"{name}.py").write_text(PLUGIN)

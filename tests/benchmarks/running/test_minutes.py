@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from benchmarks.running import plan
 from benchmarks.running.follow import PlannedCell
-from benchmarks.running.plan import RowTime, make_plan, row_times, wall_of, within
+from benchmarks.running.plan import make_plan, row_times, wall_of, within
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
@@ -56,7 +57,7 @@ def recorded(tmp_path, cell, kernels, seconds, **changes):
 
 
 def by_row(cells, speed):
-    return {time.row: time for time in row_times(cells, speed)}
+    return {time.Index: time for time in row_times(cells, speed).itertuples()}
 
 
 def test_without_records_a_row_takes_its_work_by_the_speed(cells):
@@ -89,12 +90,12 @@ def test_what_no_plan_counts_is_known_by_a_record_alone(cells, tmp_path, monkeyp
     monkeypatch.setattr(
         plan.Follower, "follow", lambda self, cell: PlannedCell("m", unplanned="attacks")
     )
-    assert not any(time.known for time in by_row(cells, 1e6).values())
+    assert row_times(cells, 1e6)["seconds"].isna().all()
     recorded(tmp_path, cells[0], HERE, 30.0)
     found = row_times(cells, 1e6)
     assert by_row(cells, 1e6)[cells[0].row].seconds == 30.0
     assert wall_of(found, 2) == 30.0
-    assert [time.row for time in within(found, 2, 60)] == [cells[0].row]
+    assert within(found, 2, 60) == [cells[0].row]
 
 
 @pytest.mark.parametrize(
@@ -114,17 +115,13 @@ def test_a_record_of_other_work_or_of_a_machine_nobody_measured_tells_nothing(
     assert not by_row(cells, 1e6)[cells[0].row].recorded
 
 
-ROWS = [
-    RowTime("a", 4, 400.0, 100.0, 400.0, True),
-    RowTime("b", 4, 240.0, 150.0, 140.0, True),
-    RowTime("c", 1, 200.0, 200.0, 200.0, False),
-]
+ROWS = pd.DataFrame(
+    {"seconds": [400.0, 240.0, 200.0], "longest": [100.0, 150.0, 200.0]}, index=list("abc")
+).assign(added=[400.0, 140.0, 200.0])
 """`b` shares 100 seconds with `a`."""
 
 
 def test_cells_run_side_by_side_but_no_faster_than_the_longest():
-    assert [row.wall(2) for row in ROWS] == [200.0, 150.0, 200.0]
-    assert [row.wall(8) for row in ROWS] == [100.0, 150.0, 200.0]
     assert wall_of(ROWS, 2) == 370.0
     assert wall_of(ROWS, 8) == 200.0
 
@@ -133,4 +130,4 @@ def test_cells_run_side_by_side_but_no_faster_than_the_longest():
     ("limit", "rows"), [(100, []), (160, ["b"]), (220, ["c", "b"]), (420, ["c", "b", "a"])]
 )
 def test_the_shortest_rows_that_fit_a_limit_together(limit, rows):
-    assert [row.row for row in within(ROWS, 2, limit)] == rows
+    assert within(ROWS, 2, limit) == rows

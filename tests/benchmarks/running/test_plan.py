@@ -14,7 +14,7 @@ from benchmarks.running.plan import Plan, make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
+from benchmarks.tables.spec import PROFILES, PROTOCOLS, SpecError
 from federation.costs import Work, Workload
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}
@@ -157,6 +157,39 @@ def test_a_sum_counts_once_what_its_tables_share():
     assert total.cells == first.cells + second.cells
     assert max(first.work.flops, second.work.flops) < total.work.flops
     assert total.work.flops < first.work.flops + second.work.flops
+
+
+# -- every table --
+
+QUICK = (("smoke", "paper", "dlad"),)
+CASES = [
+    pytest.param(
+        paper,
+        profile,
+        protocol,
+        id=f"{paper}-{profile}-{protocol}",
+        marks=[pytest.mark.slow] * ((profile, protocol, paper) not in QUICK),
+    )
+    for paper, spec in registry.papers().items()
+    if spec.tables
+    for protocol in PROTOCOLS
+    if protocol == "paper" or spec.released_code
+    for profile in PROFILES
+]
+
+
+@pytest.mark.parametrize(("paper", "profile", "protocol"), CASES)
+def test_every_table_of_a_paper_can_be_planned(paper, profile, protocol):
+    spec, follower = registry.papers()[paper], Follower()
+    for table in spec.tables:
+        if protocol == "released" and not table.released:
+            continue
+        cells = expand(spec, table, Selection(profile=profile, protocol=protocol))
+        plan = make_plan(cells, follower)
+        assert plan.cells == len(cells)
+        trains = registry.find_measure(table.measure).needs_fit(dict(cells[-1].config))
+        assert (plan.work.flops > 0) == (plan.distinct["fit"] > 0)
+        assert plan.distinct["fit"] > 0 or not trains, table.key
 
 
 # -- what is not planned --
