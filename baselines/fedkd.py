@@ -6,14 +6,13 @@ Not the other method of that name (Wu et al. 2022, communication-efficient mutua
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
-from torch import nn
 
-from federation.client import Shard
 from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
@@ -24,6 +23,8 @@ from federation.shared.voting import vote
 from federation.training.loops import predict
 from methods.fedmd import absolute_error
 from privacy.plan import DP_SGD, PATE
+
+T = TypeVar("T")
 
 
 def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -58,14 +59,24 @@ class FedKD(Method):
         if self.multi_round:
             return self.distill_online(federation, teachers, weights)
 
-        def answers(shard: Shard, teacher: Checkpoint) -> dict[str, torch.Tensor]:
-            return {"logits": federation.public_outputs(teacher)}
+        ensemble = self.ask(federation, teachers, weights, federation.public_outputs)
+        return federation.distill(ensemble, absolute_error)
 
-        logits = [
-            federation.channel.up(client.index, "logits", client.run(answers, teacher))["logits"]
-            for client, teacher in zip(federation.clients, teachers, strict=True)
-        ]
-        return federation.distill(weighted_ensemble(torch.stack(logits), weights), absolute_error)
+    def ask(
+        self,
+        federation: Federation,
+        teachers: Sequence[T],
+        weights: torch.Tensor,
+        logits_of: Callable[[T], torch.Tensor],
+    ) -> torch.Tensor:
+        """The weighted ensemble (n, classes) of what `logits_of` gives of the clients' teachers,
+        each on its client.
+        """
+        sent = []
+        for client, teacher in zip(federation.clients, teachers, strict=True):
+            logits = client.run(lambda shard, own: logits_of(own), teacher)
+            sent.append(federation.channel.up(client.index, "logits", {"logits": logits})["logits"])
+        return weighted_ensemble(torch.stack(sent), weights)
 
     def learn_from_votes(
         self, federation: Federation, teachers: Sequence[Checkpoint]
@@ -95,25 +106,13 @@ class FedKD(Method):
         student = learner_of(plan, federation.networks.initial())
         modules = [federation.networks.module(teacher) for teacher in teachers]
 
-        def answers(
-            shard: Shard, module: nn.Module, images: torch.Tensor
-        ) -> dict[str, torch.Tensor]:
-            return {"logits": predict(module, images, normalise=federation.normalise)}
-
         for number in federation.rounds(plan.epochs, **student.parts("student")):
             images = public_view(federation, number)
-            answered = [
-                client.run(answers, module, images)
-                for client, module in zip(federation.clients, modules, strict=True)
-            ]
-            logits = [
-                federation.channel.up(client.index, "logits", answer)["logits"]
-                for client, answer in zip(federation.clients, answered, strict=True)
-            ]
+            answer = functools.partial(predict, images=images, normalise=federation.normalise)
             federation.train(
                 student.module,
                 images,
-                weighted_ensemble(torch.stack(logits), weights),
+                self.ask(federation, modules, weights, answer),
                 absolute_error,
                 replace(plan, epochs=1),
                 "student",

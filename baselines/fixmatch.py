@@ -15,7 +15,13 @@ from federation.augmentation import RandAugment
 from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
-from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
+from federation.shared.views import (
+    labelled_set,
+    strong_view,
+    training_steps,
+    update_ema,
+    weak_view,
+)
 from results.numbers import Count, Positive, Share
 
 
@@ -88,47 +94,35 @@ class FixMatch(Method):
         augmentation = RandAugment(self.operations, self.magnitude)
         model, ema = (federation.networks.initial() for _ in range(2))
         optimizer = self.make_optimizer(model)
-        rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
-        for number in federation.rounds(
-            rounds, alike=alike, model=model, ema=ema, optimizer=optimizer
+        parts: dict[str, Any] = {"model": model, "ema": ema, "optimizer": optimizer}
+        for step, stream in training_steps(
+            federation, self.steps, self.interval, "fixmatch", ema, **parts
         ):
-            stream = federation.streams.shuffling("fixmatch", number)
-            first = (number - 1) * self.interval
-            model.train()
-            for step in federation.steps(min(self.interval, self.steps - first), name="fixmatch"):
-                for group in optimizer.param_groups:
-                    group["lr"] = self.lr * cosine_factor(first + step, self.steps)
-                labelled = stream.choose(len(probe.images), self.batch_size)
-                others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
-                views = [
-                    weak_view(federation, probe.images[labelled], stream),
-                    weak_view(federation, others, stream),
-                    strong_view(federation, others, stream, augmentation, self.cutout),
-                ]
-                outputs = federation.forward(model, federation.normalise(torch.cat(views)))
-                sure, weak, strong = outputs.split([len(view) for view in views])
-                supervised = federation.task.loss(sure, probe.targets[labelled]).mean()  # Eq. 3
-                optimizer.zero_grad(set_to_none=True)
-                (
-                    supervised
-                    + self.unlabelled_weight * consistency_loss(weak, strong, self.threshold)
-                ).backward()
-                optimizer.step()
-                update_ema(ema, model, self.ema_decay)
-            federation.networks.check_finite(model)
-            federation.evaluation.track(ema)
+            for group in optimizer.param_groups:
+                group["lr"] = self.lr * cosine_factor(step, self.steps)
+            labelled = stream.choose(len(probe.images), self.batch_size)
+            others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
+            views = [
+                weak_view(federation, probe.images[labelled], stream),
+                weak_view(federation, others, stream),
+                strong_view(federation, others, stream, augmentation, self.cutout),
+            ]
+            outputs = federation.forward(model, federation.normalise(torch.cat(views)))
+            sure, weak, strong = outputs.split([len(view) for view in views])
+            supervised = federation.task.loss(sure, probe.targets[labelled]).mean()  # Eq. 3
+            optimizer.zero_grad(set_to_none=True)
+            unsure = consistency_loss(weak, strong, self.threshold)
+            (supervised + self.unlabelled_weight * unsure).backward()
+            optimizer.step()
+            update_ema(ema, model, self.ema_decay)
         return federation.networks.checkpoint(ema)
 
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         parameters = list(model.parameters())
+        kernels = [parameter for parameter in parameters if parameter.ndim > 1]
+        others = [parameter for parameter in parameters if parameter.ndim <= 1]
         groups: list[dict[str, Any]] = [
-            {
-                "params": [parameter for parameter in parameters if parameter.ndim > 1],
-                "weight_decay": self.weight_decay,
-            },
-            {
-                "params": [parameter for parameter in parameters if parameter.ndim <= 1],
-                "weight_decay": 0.0,
-            },
+            {"params": kernels, "weight_decay": self.weight_decay},
+            {"params": others, "weight_decay": 0.0},
         ]
         return torch.optim.SGD(groups, self.lr, momentum=self.momentum, nesterov=True)

@@ -23,7 +23,6 @@ from torch import nn
 from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.shared.averaging import average_states
-from federation.training.inputs import Normalisation
 from federation.training.loops import predict
 from federation.training.plan import Batch, Penalty
 from methods.fedavg import FedAvg, Round, State
@@ -32,8 +31,6 @@ from results.numbers import Count, Positive, SomeShare
 
 POOLED = 2
 """Sides of the pooled features."""
-
-
 OWN, OTHER = 0, 1
 """Domains, as the discriminator tells them: the codes (1, 0) and (0, 1)."""
 
@@ -158,6 +155,10 @@ class FLMRCM(FedAvg):
         trained, which others get in later rounds.
         """
         federation, server = this.federation, this.server
+
+        def on_client(shard: Shard, encoder: nn.Module) -> torch.Tensor:
+            return predict(encoder, shard.images, normalise=federation.normalise)
+
         latents: dict[nn.Module, torch.Tensor] = {}
         server["latents"] = latents  # of the batch that a worker has seen last
         handles = [when_passed(w, functools.partial(latents.__setitem__, w)) for w in workers]
@@ -165,7 +166,7 @@ class FLMRCM(FedAvg):
         states = super().client_updates(this, workers)
         for position, (client, state) in enumerate(zip(this.clients, states, strict=True)):
             encoder = Latent(workers[position % len(workers)], POOLED)
-            features = client.run(self.features, encoder, federation.normalise)
+            features = client.run(on_client, encoder)
             payload = {"features": features}
             sent[client.index] = federation.channel.up(client.index, "features", payload)
             yield state
@@ -173,7 +174,3 @@ class FLMRCM(FedAvg):
             server[f"aligner {index}"].sent.copy_(kept["features"])
         for handle in handles:
             handle.remove()
-
-    def features(self, shard: Shard, encoder: nn.Module, normalise: Normalisation) -> torch.Tensor:
-        """Those of a client's images, (n_k, features)."""
-        return predict(encoder, shard.images, normalise=normalise)

@@ -19,7 +19,13 @@ from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Stream
 from federation.shared.learner import learn_probe
-from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
+from federation.shared.views import (
+    labelled_set,
+    strong_view,
+    training_steps,
+    update_ema,
+    weak_view,
+)
 from federation.training.plan import TrainingPlan
 from results.numbers import Count, Positive, Share
 
@@ -148,53 +154,41 @@ class MetaPseudoLabels(Method):
         optimizers = [self.make_optimizer(model) for model in (teacher, student)]
         parts: dict[str, Any] = {"teacher": teacher, "student": student, "ema": ema}
         parts |= {"teacher_optimizer": optimizers[0], "student_optimizer": optimizers[1]}
-        rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
-        for number in federation.rounds(rounds, alike=alike, **parts):
-            stream = federation.streams.shuffling("meta-pseudo-labels", number)
-            first = (number - 1) * self.interval
-            teacher.train()
-            student.train()
-            for step in federation.steps(
-                min(self.interval, self.steps - first), name="meta-pseudo-labels"
-            ):
-                at = first + step
-                for optimizer, wait in zip(optimizers, (0, self.student_wait), strict=True):
-                    optimizer.param_groups[0]["lr"] = self.lr * schedule(
-                        at, self.steps, wait, self.ramp
-                    )
-                labelled = stream.choose(len(probe.images), self.batch_size)
-                others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
-                views = [
-                    weak_view(federation, probe.images[labelled], stream),
-                    weak_view(federation, others, stream),
-                    strong_view(federation, others, stream, augmentation, self.cutout),
-                ]
-                sizes = [len(view) for view in views]
-                sure, weak, strong = federation.normalise(torch.cat(views)).split(sizes)
-                logits = federation.forward(teacher, torch.cat([sure, weak, strong])).split(sizes)
-                labels = draw_labels(logits[1], stream)
-                credit = self.student_step(
-                    federation,
-                    student,
-                    optimizers[1],
-                    sure,
-                    probe.targets[labelled],
-                    strong,
-                    labels,
-                )
-                update_ema(ema, student, self.ema_decay)
-                supervised = federation.task.loss(logits[0], probe.targets[labelled]).mean()
-                consistency = consistency_loss(
-                    logits[1], logits[2], self.temperature, self.threshold
-                )
-                weight = self.unlabelled_weight * min(1.0, (at + 1) / max(1, self.ramp))
-                optimizers[0].zero_grad(set_to_none=True)
-                (
-                    supervised + weight * consistency + credit * F.cross_entropy(logits[1], labels)
-                ).backward()
-                optimizers[0].step()
-            federation.networks.check_finite(teacher, student)
-            federation.evaluation.track(ema)
+        for step, stream in training_steps(
+            federation, self.steps, self.interval, "meta-pseudo-labels", ema, **parts
+        ):
+            for optimizer, wait in zip(optimizers, (0, self.student_wait), strict=True):
+                factor = schedule(step, self.steps, wait, self.ramp)
+                optimizer.param_groups[0]["lr"] = self.lr * factor
+            labelled = stream.choose(len(probe.images), self.batch_size)
+            others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
+            views = [
+                weak_view(federation, probe.images[labelled], stream),
+                weak_view(federation, others, stream),
+                strong_view(federation, others, stream, augmentation, self.cutout),
+            ]
+            sizes = [len(view) for view in views]
+            sure, weak, strong = federation.normalise(torch.cat(views)).split(sizes)
+            logits = federation.forward(teacher, torch.cat([sure, weak, strong])).split(sizes)
+            labels = draw_labels(logits[1], stream)
+            credit = self.student_step(
+                federation,
+                student,
+                optimizers[1],
+                sure,
+                probe.targets[labelled],
+                strong,
+                labels,
+            )
+            update_ema(ema, student, self.ema_decay)
+            supervised = federation.task.loss(logits[0], probe.targets[labelled]).mean()
+            consistency = consistency_loss(logits[1], logits[2], self.temperature, self.threshold)
+            weight = self.unlabelled_weight * min(1.0, (step + 1) / max(1, self.ramp))
+            optimizers[0].zero_grad(set_to_none=True)
+            (
+                supervised + weight * consistency + credit * F.cross_entropy(logits[1], labels)
+            ).backward()
+            optimizers[0].step()
         if self.finetune_epochs:
             plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size)
             learn_probe(

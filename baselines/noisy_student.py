@@ -20,6 +20,7 @@ from federation.federation import Federation
 from federation.method import Method
 from federation.samples import see
 from federation.seeds import Stream
+from federation.shared.learner import learner_of
 from federation.shared.views import labelled_set, strong_view
 from federation.training.loops import predict
 from models.cut import halves
@@ -142,8 +143,7 @@ class NoisyStudent(Method):
         """
         augmentation = RandAugment(self.operations, self.magnitude, sampled=False)
         plan = replace(federation.server, epochs=self.steps)
-        optimizer = plan.make_optimizer(model.parameters(), fused=False)
-        schedule = plan.make_schedule(optimizer)
+        learner = learner_of(plan, model)
         encoder: Any
         decoder: Any
         encoder, decoder = halves(model)
@@ -166,14 +166,8 @@ class NoisyStudent(Method):
                 pseudo_losses = F.cross_entropy(
                     outputs[len(labelled) :], pseudo[1][others], reduction="none"
                 )
-                losses.append(
-                    pseudo_losses.flatten(1).mean(dim=1)
-                    if pseudo_losses.dim() > 1
-                    else pseudo_losses
-                )
-            optimizer.zero_grad(set_to_none=True)
+                losses.append(pseudo_losses.view(len(others), -1).mean(dim=1))
             torch.cat(losses).mean().backward()
             if plan.clip_norm:
                 nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
-            optimizer.step()
-            schedule.step()
+            learner.step()

@@ -14,7 +14,7 @@ from federation.data import Checkpoint
 from federation.federation import Federation
 from federation.method import Method
 from federation.shared.learner import learner_of
-from federation.shared.views import labelled_set, weak_view
+from federation.shared.views import labelled_set, training_steps, weak_view
 from results.numbers import Count
 
 
@@ -64,37 +64,25 @@ class PseudoLabel(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
-        rounds = -(-self.steps // self.interval)
-        plan = replace(federation.server, epochs=rounds)
+        plan = replace(federation.server, epochs=-(-self.steps // self.interval))
         learner = learner_of(plan, federation.networks.initial())
-        model, optimizer = learner.module, learner.optimizer
-        parts = learner.parts("model")
-        for number in federation.rounds(rounds, alike=self.steps % self.interval == 0, **parts):
-            stream = federation.streams.shuffling("pseudo-label", number)
-            first = (number - 1) * self.interval
-            model.train()
-            for step in federation.steps(
-                min(self.interval, self.steps - first), name="pseudo-label"
-            ):
-                labelled = stream.choose(len(probe.images), plan.batch_size)
-                others = stream.choose(len(unlabelled), self.unlabelled_batch_size)
-                views = [
-                    weak_view(federation, probe.images[labelled], stream),
-                    weak_view(federation, unlabelled[others], stream),
-                ]
-                outputs = federation.forward(model, federation.normalise(torch.cat(views)))
-                alpha = ramped_weight(
-                    first + step, self.ramp_start, self.ramp_end, self.unlabelled_weight
-                )
-                supervised = federation.task.loss(
-                    outputs[: len(labelled)], probe.targets[labelled]
-                ).mean()
-                optimizer.zero_grad(set_to_none=True)
-                (supervised + alpha * pseudo_label_loss(outputs[len(labelled) :])).backward()
-                if plan.clip_norm:
-                    nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
-                optimizer.step()
-            learner.schedule.step()
-            federation.networks.check_finite(model)
-            federation.evaluation.track(model)
+        model, parts = learner.module, learner.parts("model")
+        for step, stream in training_steps(
+            federation, self.steps, self.interval, "pseudo-label", model, **parts
+        ):
+            labelled = stream.choose(len(probe.images), plan.batch_size)
+            others = stream.choose(len(unlabelled), self.unlabelled_batch_size)
+            views = [
+                weak_view(federation, probe.images[labelled], stream),
+                weak_view(federation, unlabelled[others], stream),
+            ]
+            outputs = federation.forward(model, federation.normalise(torch.cat(views)))
+            sure, unsure = outputs.split([len(view) for view in views])
+            alpha = ramped_weight(step, self.ramp_start, self.ramp_end, self.unlabelled_weight)
+            supervised = federation.task.loss(sure, probe.targets[labelled]).mean()
+            learner.optimizer.zero_grad(set_to_none=True)
+            (supervised + alpha * pseudo_label_loss(unsure)).backward()
+            if plan.clip_norm:
+                nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
+            learner.optimizer.step()
         return federation.networks.checkpoint(model)

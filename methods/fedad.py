@@ -38,9 +38,6 @@ from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from privacy.plan import DP_SGD
 from results.names import check_known
 
-BOUND_SCALES = ("printed", "mean")
-ENSEMBLES = ("weighted", "average")
-
 Cut = Callable[[torch.Tensor], torch.Tensor]
 """Takes answers for whole images (n, c, *sides), and gives those for their patches."""
 
@@ -119,9 +116,9 @@ class Ensemble:
     """Of Eq. 4; (n, C), or (n, C, *sides) of a dense task."""
     known: torch.Tensor
     """Which classes any client holds; bool (C,)."""
-    consensus: torch.Tensor | None
+    consensus: torch.Tensor | None = None
     """I of Eq. 6, (n, C, h, w); None without bounds."""
-    diversity: torch.Tensor | None
+    diversity: torch.Tensor | None = None
     """U of Eq. 6."""
 
     def at(self, images: torch.Tensor) -> Ensemble:
@@ -130,10 +127,9 @@ class Ensemble:
 
     def cut(self, cut: Cut) -> Ensemble:
         """The same for what the server trains on of larger images."""
-        bounds = [
-            None if bound is None else cut(bound) for bound in (self.consensus, self.diversity)
-        ]
-        return Ensemble(cut(self.logits), self.known, *bounds)
+        if self.consensus is None or self.diversity is None:
+            return Ensemble(cut(self.logits), self.known)
+        return Ensemble(cut(self.logits), self.known, cut(self.consensus), cut(self.diversity))
 
 
 @dataclass(frozen=True)
@@ -163,11 +159,10 @@ class Answers:
 
     def ensemble(self) -> Ensemble:
         """Eq. 4 and 6."""
-        weights = importance_weights(self.counts)
-        bounds = (None, None) if self.maps is None else attention_bounds(self.maps, self.counts > 0)
-        return Ensemble(
-            ensemble_logits(self.logits, weights), (self.counts > 0).any(dim=0), *bounds
-        )
+        holders = self.counts > 0
+        bounds = () if self.maps is None else attention_bounds(self.maps, holders)
+        logits = ensemble_logits(self.logits, importance_weights(self.counts))
+        return Ensemble(logits, holders.any(dim=0), *bounds)
 
 
 @dataclass(frozen=True)
@@ -212,7 +207,7 @@ class FedAD(Method):
     """Whether answers cross as bytes, 256 steps for each class, rather than float32 (ours)."""
 
     def __post_init__(self) -> None:
-        check_known(self, bound_scale=BOUND_SCALES, ensemble=ENSEMBLES)
+        check_known(self, bound_scale=("printed", "mean"), ensemble=("weighted", "average"))
         if self.dropped < 0 or not self.rho > 0:
             raise ValueError(f"dropped must be at least 0 and rho above 0: {self}")
 

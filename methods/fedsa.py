@@ -7,7 +7,6 @@ lends it their features; the visits are averaged.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,12 +21,12 @@ from federation.costs import differentiated, values
 from federation.data import Checkpoint, LabelledSet
 from federation.federation import Federation
 from federation.method import Method
-from federation.shared.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
+from federation.shared.amalgamation import Amalgamation, train_weak
 from federation.training.inputs import Normalisation, unit_range
-from federation.training.plan import DivergedError, TrainingPlan
+from federation.training.plan import DivergedError
 from models.saliency import grad_cam, input_gradient, unit_scaled
 from results.names import check_known
-from results.numbers import Count, Positive
+from results.numbers import Count
 
 SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")
 WEIGHTINGS = ("equal", "positive", "negative")
@@ -67,21 +66,8 @@ def aggregation_weights(scores: torch.Tensor, weighting: str) -> torch.Tensor:
     return (sign * unit_scaled(scores)).softmax(dim=0)
 
 
-class Chosen:
-    """Weights of the teachers until the next selection, by client; snapshots keep them."""
-
-    def __init__(self) -> None:
-        self.weights: dict[int, float] = {}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"weights": self.weights}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.weights = dict(state["weights"])
-
-
 @dataclass(frozen=True)
-class FedSA(Method):
+class FedSA(Amalgamation, Method):
     """Algorithm 1: choose teachers by saliency, let them teach local students by hints, average
     these, adapt the decoder.
 
@@ -99,8 +85,6 @@ class FedSA(Method):
         "weak_epochs": 8,
     }
 
-    rounds: Count = 50
-    """T, rounds of communication (released code)."""
     selection_gap: Count = 10
     """E_g, rounds between two selections (released code)."""
     selected: Count = 3
@@ -116,66 +100,40 @@ class FedSA(Method):
     """`input-gradient` of Eq. 1, or `grad-cam` as the released code."""
     saliency_samples: int = 0
     """Probe images that saliency averages, M of Eq. 2, the first so many; 0 for all (paper)."""
-    weak_epochs: int = 10
-    """Epochs on the probe set before a selection (released code)."""
     retrain: bool = True
     """Whether each selection trains the target anew (Algorithm 1, line 4), or the first (code)."""
-    local_epochs: Count = 10
-    """E, epochs of a local student (released code)."""
-    local_lr: Positive = 1e-3
-    """Of Adam, for student and translator (assumed; the released code has 0.1)."""
-    local_batch_size: Count = 64
-    """Private images in a step of a local student (released code)."""
-    adaptation: str = "decoder"
-    """What learns in the end: the `decoder`; `fine-tune`, all; `all` under a new head (code)."""
-    adaptation_epochs: int = 30
-    """Epochs of adaptation on the probe set (released code)."""
-    adaptation_gap: int = 0
-    """Rounds between looks at a copy that is adapted (released: 10); 0 for none before the end."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_known(
             self,
             selection=SELECTIONS,
             weighting=WEIGHTINGS,
             transferability=TRANSFERABILITIES,
             saliency=("input-gradient", "grad-cam"),
-            adaptation=ADAPTATIONS,
         )
 
-    def fit(self, federation: Federation) -> Checkpoint:
-        probe = federation.probe()
-        teachers = federation.stages.teachers()
-        target = federation.networks.initial()
-        maps = self.ask_for_maps(federation, probe, teachers)
-        visits, chosen = Visits(federation, teachers), Chosen()
-        local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
-        how, epochs = self.adaptation, self.adaptation_epochs
-        for number in federation.rounds(self.rounds, target=target, chosen=chosen, **visits.parts):
-            if (number - 1) % self.selection_gap == 0:
-                if self.retrain or number == 1:
-                    train_weak(federation, target, self.weak_epochs, number)
-                chosen.weights = self.select(federation, target, maps, number)
-            visits.aggregate(target, chosen.weights, local, number)
-            if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                look_at_copy(federation, target, how, epochs, number)
-        adapted = adapt(federation, target, how, epochs, self.rounds)
-        federation.evaluation.track(adapted)
-        return federation.networks.checkpoint(adapted)
+    def choose(
+        self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int
+    ) -> dict[int, float]:
+        """Algorithm 1, lines 4 to 8, in every `selection_gap` rounds."""
+        if (number - 1) % self.selection_gap:
+            return {}
+        if self.retrain or number == 1:
+            train_weak(federation, target, self.weak_epochs, number)
+        return self.select(federation, target, maps, number)
 
     # -- knowledge selection --
 
-    @property
-    def uses_saliency(self) -> bool:
-        """Whether the selection uses saliency at all."""
-        return self.selection not in ("random", "fixed") or self.weighting != "equal"
-
     def ask_for_maps(
-        self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]
+        self, federation: Federation, teachers: Sequence[Checkpoint]
     ) -> list[torch.Tensor]:
-        """Every teacher's maps of the probe images, once: neither ever changes."""
-        if not self.uses_saliency:
+        """Every teacher's maps of the probe images, once: neither ever changes. None where the
+        selection does not use saliency.
+        """
+        if self.selection in ("random", "fixed") and self.weighting == "equal":
             return []
+        probe = federation.probe()
         maps, channel, shown = [], federation.channel, {"probe": self.shown(probe)}
         for client, teacher in zip(federation.clients, teachers, strict=True):
             images = channel.down(client.index, "images", shown)["probe"]
@@ -275,7 +233,9 @@ class FedSA(Method):
                 )
         drawn = self.draw(federation, scores, number)
         shares = aggregation_weights(scores[drawn], self.weighting).tolist()
-        self.note(federation, scores, Counter(drawn))
+        for index, score in enumerate(scores.tolist()):
+            federation.evaluation.note(f"transferability/{index + 1}", score)
+            federation.evaluation.note(f"selected/{index + 1}", float(drawn.count(index)))
         weights: dict[int, float] = {}
         for index, share in zip(drawn, shares, strict=True):
             weights[index] = weights.get(index, 0.0) + share
@@ -303,9 +263,3 @@ class FedSA(Method):
             probabilities=probabilities / probabilities.sum(),
             replace=True,
         )
-
-    def note(self, federation: Federation, scores: torch.Tensor, drawn: Mapping[int, int]) -> None:
-        """Keep every selection in the history: scores, and how often each was drawn."""
-        for index, score in enumerate(scores.tolist()):
-            federation.evaluation.note(f"transferability/{index + 1}", score)
-            federation.evaluation.note(f"selected/{index + 1}", float(drawn.get(index, 0)))

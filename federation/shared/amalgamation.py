@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,8 @@ from federation.training.loops import predict
 from federation.training.plan import Penalty, TrainingPlan
 from models.catalogue import feature_shape
 from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
+from results.names import check_known
+from results.numbers import Count, Positive
 
 ADAPTATIONS = ("decoder", "fine-tune", "all")
 
@@ -158,7 +160,7 @@ class Visits:
         weights: Mapping[int, float],
         plan: TrainingPlan,
         number: int,
-        penalty: Callable[[nn.Module], Penalty | None] = lambda student: None,
+        penalty: Callable[[nn.Module], Penalty | None],
     ) -> None:
         """A round: the target visits the clients in `weights`, and becomes the weighted mean of its
         local students (Eq. 5).
@@ -166,17 +168,14 @@ class Visits:
         `plan` is that of a local student, `number` the round's. `penalty`, given the student with
         the weights that it has just received, is a term that a client adds to the hint loss.
         """
-        target.load_state_dict(
-            average_states(
-                self._local_students(target, weights, plan, number, penalty), list(weights.values())
-            )
-        )
+        students = self._local_students(target, list(weights), plan, number, penalty)
+        target.load_state_dict(average_states(students, list(weights.values())))
         self._federation.networks.check_finite(target)
 
     def _local_students(
         self,
         target: nn.Module,
-        weights: Mapping[int, float],
+        visited: Sequence[int],
         plan: TrainingPlan,
         number: int,
         penalty: Callable[[nn.Module], Penalty | None],
@@ -185,7 +184,7 @@ class Visits:
         together, whose hints are on the device at a time: the target down, hints learnt from, the
         local student up.
         """
-        channel, sent, visited = self._federation.channel, state_of(target), list(weights)
+        channel, sent = self._federation.channel, state_of(target)
         for start in range(0, len(visited), len(self._students)):
             group = list(zip(visited[start:], self._students, strict=False))
             visits = []
@@ -245,11 +244,76 @@ def adapt(
     return adapted
 
 
-def look_at_copy(
-    federation: Federation, target: nn.Module, how: str, epochs: int, number: int
-) -> None:
-    """Track what the target network would end at if round `number` were the last: a copy, adapted.
-    What that takes is not of the method's budget.
-    """
-    with aside():
-        federation.evaluation.track(adapt(federation, target, how, epochs, number))
+@dataclass(frozen=True)
+class Amalgamation:
+    """Rounds in which a target network visits teachers, and its adaptation in the end."""
+
+    rounds: Count = 50
+    """T, rounds of communication (FedSA's released code)."""
+    weak_epochs: int = 10
+    """Epochs on the probe set before teachers are chosen (FedSA's released code)."""
+    local_epochs: Count = 10
+    """E, epochs of a local student (FedSA's released code)."""
+    local_lr: Positive = 1e-3
+    """Of Adam, for student and translator (assumed; FedSA's released code has 0.1)."""
+    local_batch_size: Count = 64
+    """Private images in a step of a local student (FedSA's released code)."""
+    adaptation: str = "decoder"
+    """What learns in the end: the `decoder` (FedSA, section 3.2); `fine-tune`, all (section 4.2);
+    `all` under a new head (FedSA's released code)."""
+    adaptation_epochs: int = 30
+    """Epochs of adaptation on the probe set (FedSA's released code)."""
+    adaptation_gap: int = 0
+    """Rounds between looks at a copy that is adapted (FedSA's released code: 10); 0 for none before
+    the end."""
+
+    def __post_init__(self) -> None:
+        check_known(self, adaptation=ADAPTATIONS)
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        teachers = federation.stages.teachers()
+        target = federation.networks.initial()
+        maps = self.ask_for_maps(federation, teachers)
+        visits, chosen = Visits(federation, teachers), Chosen()
+        local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
+        how = (self.adaptation, self.adaptation_epochs)
+        for number in federation.rounds(self.rounds, target=target, chosen=chosen, **visits.parts):
+            chosen.weights = self.choose(federation, target, maps, number) or chosen.weights
+            visits.aggregate(target, chosen.weights, local, number, self.penalty)
+            if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
+                with aside():  # what this look takes is not of the method's budget
+                    federation.evaluation.track(adapt(federation, target, *how, number))
+        adapted = adapt(federation, target, *how, self.rounds)
+        federation.evaluation.track(adapted)
+        return federation.networks.checkpoint(adapted)
+
+    def ask_for_maps(
+        self, federation: Federation, teachers: Sequence[Checkpoint]
+    ) -> list[torch.Tensor]:
+        """What the teachers send before the first round, for `choose`."""
+        return []
+
+    def choose(
+        self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int
+    ) -> dict[int, float]:
+        """Weights by client of the teachers that take part from round `number` on; empty where
+        those of the round before do. The target may be trained before.
+        """
+        raise NotImplementedError
+
+    def penalty(self, student: nn.Module) -> Penalty | None:
+        """A term that is added to the hint loss; `student` has just been received."""
+        return None
+
+
+class Chosen:
+    """Weights of the teachers until the next selection, by client; snapshots keep them."""
+
+    def __init__(self) -> None:
+        self.weights: dict[int, float] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"weights": self.weights}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.weights = dict(state["weights"])

@@ -18,9 +18,6 @@ from federation.channel import Channel
 Answer = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 """Runs on the client: images (n, c, h, w) to outputs by payload kind, for example logits (n,
 classes)."""
-Guard = Callable[[torch.Tensor], torch.Tensor]
-"""Runs on the client: what becomes of a gradient with respect to images before it leaves (clipping,
-noise)."""
 
 
 class _Ask(torch.autograd.Function):
@@ -32,7 +29,6 @@ class _Ask(torch.autograd.Function):
         client: int,
         answer: Answer,
         kinds: Sequence[str],
-        guard: Guard | None,
     ) -> tuple[torch.Tensor, ...]:
         received = channel.down(client, "images", {"images": images})["images"].requires_grad_(
             images.requires_grad
@@ -41,20 +37,20 @@ class _Ask(torch.autograd.Function):
             said = answer(received)
         ctx.set_materialize_grads(False)  # a loss that ignores an output sends nothing about it
         ctx.client_side = received, [said[kind] for kind in kinds]
-        ctx.link = channel, client, guard
+        ctx.link = channel, client
         return tuple(
             channel.up(client, kind, {"outputs": said[kind].detach()})["outputs"] for kind in kinds
         )
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        (received, said), (channel, client, guard) = ctx.client_side, ctx.link
+        (received, said), (channel, client) = ctx.client_side, ctx.link
         about = {str(i): gradient for i, gradient in enumerate(gradients) if gradient is not None}
         arrived = channel.down(client, "gradients", about)
         outputs = [said[int(i)] for i in about]
         (own,) = torch.autograd.grad(outputs, received, [arrived[i] for i in about])
-        sent = {"images": guard(own) if guard is not None else own}
-        return channel.up(client, "gradients", sent)["images"], None, None, None, None, None
+        sent = channel.up(client, "gradients", {"images": own})["images"]
+        return sent, None, None, None, None
 
 
 def ask(
@@ -63,7 +59,6 @@ def ask(
     images: torch.Tensor,
     answer: Answer,
     kinds: Sequence[str],
-    guard: Guard | None = None,
 ) -> tuple[torch.Tensor, ...]:
     """The client's outputs of each of `kinds` for the server's `images`, differentiable with
     respect to the images.
@@ -71,7 +66,5 @@ def ask(
     Every crossing is in the ledger: images down and outputs up; in the backward pass, gradients
     down and up.
     """
-    outputs: tuple[torch.Tensor, ...] = _Ask.apply(
-        images, channel, client, answer, tuple(kinds), guard
-    )
+    outputs: tuple[torch.Tensor, ...] = _Ask.apply(images, channel, client, answer, tuple(kinds))
     return outputs

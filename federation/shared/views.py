@@ -1,10 +1,12 @@
-"""What semi-supervised methods share: views of images, and the moving average of a network that
-they evaluate.
+"""What semi-supervised methods share: their loop, views of images, and the moving average of a
+network that they evaluate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -30,6 +32,36 @@ def labelled_set(federation: Federation) -> LabelledSet:
             " segmentation"
         )
     return federation.probe()
+
+
+def training_steps(
+    federation: Federation,
+    steps: int,
+    interval: int,
+    name: str,
+    evaluated: nn.Module,
+    **parts: Any,
+) -> Iterator[tuple[int, Stream]]:
+    """Steps 0, 1, ... of a training, each with the stream that it draws from, in rounds of
+    `interval` steps.
+
+    Of the `parts` that a snapshot keeps, networks are in training mode; they must be finite at the
+    end of a round, when `evaluated` is measured. Schedules step once a round.
+    """
+    trained = [part for part in parts.values() if isinstance(part, nn.Module)]
+    alike = steps % interval == 0
+    for number in federation.rounds(-(-steps // interval), alike=alike, **parts):
+        stream = federation.streams.shuffling(name, number)
+        first = (number - 1) * interval
+        for model in trained:
+            model.train()
+        for step in federation.steps(min(interval, steps - first), name=name):
+            yield first + step, stream
+        for part in parts.values():
+            if isinstance(part, torch.optim.lr_scheduler.LRScheduler):
+                part.step()
+        federation.networks.check_finite(*trained)
+        federation.evaluation.track(evaluated)
 
 
 def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:

@@ -35,6 +35,7 @@ from methods.fediod.parties import (
     Answer,
     Node,
     Server,
+    Settings,
     generate,
     make_generator,
     make_nodes,
@@ -43,7 +44,6 @@ from methods.fediod.parties import (
     snapshot_parts,
     with_samples,
 )
-from methods.fediod.settings import Settings
 from privacy.accounting import calibrate
 from privacy.conventions import replaced_epsilon
 from privacy.plan import GS_WGAN, RELEASED

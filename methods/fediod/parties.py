@@ -1,12 +1,14 @@
-"""What server and clients hold in FedIOD's second stage, and what a client does there."""
+"""What server and clients hold in FedIOD's second stage, what a client does there, and the
+hyper-parameters of it all, each with its source.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -14,15 +16,17 @@ from torch import nn
 from federation.client import Client, Shard
 from federation.data import Checkpoint
 from federation.federation import Federation
+from federation.method import Method
 from federation.seeds import Stream
 from federation.shared.learner import Learner, steps_per_epoch
 from federation.shared.remote import ask
 from federation.training.inputs import augmented
-from methods.fediod.losses import adversarial_loss, discriminator_loss, size_weights
-from methods.fediod.settings import Settings
+from methods.fediod.losses import Objective, adversarial_loss, discriminator_loss, size_weights
 from models.generative import Generator, PatchDiscriminator
 from privacy.plan import RELEASED
 from privacy.sanitising import SENSITIVITY_FACTOR, clip, sanitise
+from results.names import check_known
+from results.numbers import Count, Positive, Share
 
 Answer = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """A client's part of a step: logits (n, classes), patch logits (n, h, w), and E[D_k(x')], which is
@@ -31,6 +35,81 @@ RELEASED_BOUND, RELEASED_FACTOR = 100.0, 0.1
 """Of the authors' DP code: the clipping norm times the size of the batch, at the input of the
 discriminator's last convolution, where GS-WGAN has 1 and clips at the generated image; and the
 factor in place of `SENSITIVITY_FACTOR`, so that noise is below the sensitivity."""
+
+
+@dataclass(frozen=True)
+class Settings(Objective, Method):
+    """The fields of FedIOD; those that the ablations switch are those of Table 6."""
+
+    quick: ClassVar[Mapping[str, Any]] = {
+        "epochs": 2,
+        "steps": 35,
+        "batch_size": 32,
+        "width": 16,
+        "discriminator_width": 16,
+        "samples": 20,
+        "lr": 0.01,
+        "generator_lr": 2e-3,
+        "confidence": 0.1,
+        "uniqueness": 0.1,
+    }
+
+    epochs: Count = 300
+    """Epochs of distillation (appendix)."""
+    steps: int = 0
+    """Steps in an epoch; 0 for as many as the largest client has batches (released code)."""
+    batch_size: Count = 64
+    """Generated images in a step (appendix)."""
+    latent: Count = 100
+    """Dimension of w, which is standard normal (CIFAR section)."""
+    width: Count = 64
+    """Channels of the generator's last layer but one (MosaicKD, as the appendix says)."""
+    discriminator_width: Count = 128
+    """Channels of the discriminators' first layer (released code)."""
+    second_upsampling: str = "nearest"
+    """How the generator enlarges the second time: nearest (MosaicKD), bilinear (released code)."""
+    optimizer: str = "adam"
+    """The student's: adam (appendix), or sgd, momentum 0.9, weight decay 3e-5 (released code)."""
+    lr: Positive = 1e-3
+    """The student's learning rate, with a cosine over all steps (appendix)."""
+    final_lr: float = 0.0
+    """Where the student's cosine ends (appendix)."""
+    generator_lr: Positive = 1e-3
+    """Of Adam for G and D_k, with a cosine to 0 (appendix)."""
+    generator_beta: Share = 0.5
+    """First beta of Adam for G and D_k (released code)."""
+    augment_own: bool = False
+    """Whether D_k sees its images augmented (released code); G then makes black borders."""
+    logarithmic: bool = True
+    """Whether L_gan is the cross-entropy of a classical GAN, as the text and the code have it, or
+    linear, as Eq. 2 is printed."""
+    gan_weights: str = "size"
+    """pi_k in L_gan: `size` (Eq. 2), or `average` (Table 6)."""
+    gan: float = 1.0
+    """Weight of L_gan for the generator (Eq. 11 has no weights)."""
+    diversity: float = 0.0
+    """Weight of the released code's diversity term, which pulls the other way."""
+    balance: float = 0.0
+    """Weight of the released code's class-balance term."""
+    student_steps: Count = 1
+    """Student steps for each of the generator's: one on the same images (Algorithm 1), or several,
+    all on fresh ones (released code: 5)."""
+    samples: int = 10_000
+    """Images generated at the end, for measures of their quality."""
+
+    def __post_init__(self) -> None:
+        check_known(
+            self,
+            weights=("eq8", "eq8-own", "size", "class-count"),
+            gan_weights=("size", "average"),
+            optimizer=("adam", "sgd"),
+            second_upsampling=("nearest", "bilinear"),
+        )
+        if self.student_steps != 1 and self.weights not in ("size", "class-count"):
+            raise ValueError(
+                f"weights {self.weights!r} need the discriminators, which do not see the images of"
+                " extra student steps"
+            )
 
 
 @dataclass
@@ -66,9 +145,11 @@ class Node:
                 "discriminator-outputs": self.judge(received),
             }
 
-        logits, scores = self.ask(images, on_client, ("logits", "discriminator-outputs"))
+        channel, answer = self.federation.channel, functools.partial(self.client.run, on_client)
+        kinds = ("logits", "discriminator-outputs")
+        logits, scores = ask(channel, self.client.index, images, answer, kinds)
         own = {"own": own_score}
-        sent = self.federation.channel.up(self.client.index, "discriminator-outputs", own)
+        sent = channel.up(self.client.index, "discriminator-outputs", own)
         return logits, scores, sent["own"]
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
@@ -77,18 +158,9 @@ class Node:
         def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
             return {"logits": self.federation.forward(self.teacher, received)}
 
-        (logits,) = self.ask(images, on_client, ("logits",))
+        answer = functools.partial(self.client.run, on_client)
+        (logits,) = ask(self.federation.channel, self.client.index, images, answer, ("logits",))
         return logits
-
-    def ask(
-        self,
-        images: torch.Tensor,
-        on_client: Callable[[Shard, torch.Tensor], dict[str, torch.Tensor]],
-        kinds: Sequence[str],
-    ) -> tuple[torch.Tensor, ...]:
-        """What the client answers to images (n, c, h, w), by kind, over the channel."""
-        channel, client = self.federation.channel, self.client
-        return ask(channel, client.index, images, lambda sent: client.run(on_client, sent), kinds)
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
         """A step of D_k on images received and as many own; returns E[D_k(x')] of these."""

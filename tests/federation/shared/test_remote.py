@@ -4,10 +4,8 @@ the ledger.
 
 import pytest
 import torch
-from torch import nn
 
 from federation.channel import Channel, Transfer, encoded_size
-from federation.costs import Meter, metering
 from federation.shared.remote import ask
 
 N, PIXELS, CLASSES = 4, 6, 3
@@ -95,62 +93,3 @@ def test_no_gradient_is_sent_for_an_output_that_the_loss_ignores(network, used, 
     assert channel.by_kind()["down/gradients"] == size(str(used), N, columns)
     network(local)[KINDS[used]].sum().backward()
     torch.testing.assert_close(images.grad, local.grad)
-
-
-# -- the guard --
-
-
-def test_a_guard_changes_what_leaves_the_client_and_nothing_else(network):
-    sent = []
-
-    def deliver(transfer, tensors):
-        sent.append((transfer.direction, transfer.kind, tensors))
-        return tensors
-
-    channel = Channel(deliver)
-    images, local = make_images(), make_images()
-    (logits,) = ask(
-        channel, 0, images, network, ("logits",), guard=lambda gradient: gradient.clamp(-0.01, 0.01)
-    )
-    expected = network(local)["logits"]
-    assert torch.equal(logits, expected)
-    logits.sum().backward()
-    expected.sum().backward()
-    assert local.grad.abs().max() > 0.01
-    clamped = local.grad.clamp(-0.01, 0.01)
-    torch.testing.assert_close(images.grad, clamped)
-    [left] = [
-        tensors["images"]
-        for direction, kind, tensors in sent
-        if (direction, kind) == ("up", "gradients")
-    ]
-    torch.testing.assert_close(left, clamped)
-
-
-# -- planning --
-
-
-def test_a_plan_books_the_same_bytes_without_content():
-    ledgers = []
-    for device in ("cpu", "meta"):
-        channel, network = Channel(), nn.Conv2d(3, 2, 3).to(device)
-        images = torch.zeros(N, 3, 8, 8, device=device, requires_grad=True)
-        with metering(Meter()):
-            logits, scores = ask(
-                channel,
-                1,
-                images * 1,
-                lambda x, net=network: {"logits": net(x).mean(dim=(2, 3)), "features": net(x)},
-                ("logits", "features"),
-            )
-            (logits.sum() + scores.sum()).backward()
-        assert images.grad.shape == images.shape
-        ledgers.append(channel.ledger)
-    assert ledgers[0] == ledgers[1]
-    assert [(t.direction, t.kind) for t in ledgers[0]] == [
-        ("down", "images"),
-        ("up", "logits"),
-        ("up", "features"),
-        ("down", "gradients"),
-        ("up", "gradients"),
-    ]

@@ -6,10 +6,8 @@ import pytest
 import torch
 
 from federation.augmentation import Augmentation, RandAugment
-from federation.data import LabelledSet
-from federation.shared.views import labelled_set, strong_view, update_ema, weak_view
+from federation.shared.views import strong_view, update_ema, weak_view
 from federation.tasks.pixels import Segmentation
-from federation.tasks.values import DenseRegression
 from federation.training.inputs import augmented, unit_range
 from tests.federation.tiny import make_federation
 
@@ -63,15 +61,6 @@ def test_views_for_dense_targets_move_no_pixel():
     ):
         assert torch.equal(view, view[:, :, :1, :1].expand_as(view))
         assert not torch.equal(view, unit_range(images))
-
-
-def test_the_labelled_set_is_the_probe_set_of_a_task_with_classes():
-    probe = LabelledSet(GRADED, torch.zeros(20, dtype=torch.int64), "probe")
-    assert labelled_set(make_federation(probe=probe)) is probe
-    with pytest.raises(ValueError, match="probe_share"):
-        labelled_set(make_federation())
-    with pytest.raises(ValueError, match="pseudo-labels are classes"):
-        labelled_set(make_federation(probe=probe, task=DenseRegression(1)))
 
 
 def test_an_exponential_moving_average_is_of_the_weights_and_takes_the_buffers():

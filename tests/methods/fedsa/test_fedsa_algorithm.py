@@ -14,7 +14,8 @@ from federation.data import state_of
 from federation.inside.trainer import Trainer
 from federation.samples import counted
 from federation.seeds import Seeds
-from federation.shared.amalgamation import adapt, hinted_for
+from federation.shared import amalgamation
+from federation.shared.amalgamation import adapt
 from federation.shared.averaging import average_states
 from federation.tasks.images import Classification
 from federation.training.inputs import Normalisation
@@ -146,7 +147,7 @@ def test_maps_that_are_no_numbers_are_told():
     federation = private_servers()
     method = quick()
     target = federation.networks.initial()
-    maps = method.ask_for_maps(federation, federation.probe(), federation.stages.teachers())
+    maps = method.ask_for_maps(federation, federation.stages.teachers())
     with torch.no_grad():
         next(target.parameters()).fill_(math.nan)
     with pytest.raises(DivergedError, match="saliency maps of round 3"):
@@ -200,14 +201,6 @@ def test_no_tensor_of_a_teacher_is_in_any_payload(method):
     assert not any(torch.equal(tensor, other) for tensor in sent for other in secret)
 
 
-def test_translators_stay_where_they_are_and_learn_on():
-    federation = private_servers(2)
-    student = federation.networks.initial("cnn-small")
-    first, second = (hinted_for(federation, client, student) for client in federation.clients)
-    assert not torch.equal(first.translator.layers[0].weight, second.translator.layers[0].weight)
-    assert first.student is second.student is student
-
-
 # -- what networks are shown --
 
 
@@ -258,7 +251,7 @@ def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student, monke
         before.append(copied(target.state_dict()))
         return adapt(federation, target, *options)
 
-    monkeypatch.setattr(fedsa, "adapt", watched)
+    monkeypatch.setattr(amalgamation, "adapt", watched)
     result = quick(selected=2, weak_epochs=8, adaptation_epochs=8).fit(federation)
     model = federation.networks.module(result)
     assert all(tensor.isfinite().all() for tensor in result.state.values())

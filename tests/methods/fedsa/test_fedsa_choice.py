@@ -151,7 +151,7 @@ def test_sampling_with_replacement_may_draw_more_teachers_than_there_are():
 
 def chosen_by(method, federation=None):
     federation = federation or private_servers(3)
-    maps = method.ask_for_maps(federation, federation.probe(), federation.stages.teachers())
+    maps = method.ask_for_maps(federation, federation.stages.teachers())
     return (
         method.select(federation, federation.networks.initial(), maps, 1),
         federation.evaluation.history,
