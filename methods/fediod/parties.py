@@ -145,11 +145,13 @@ class Node:
                 "discriminator-outputs": self.judge(received),
             }
 
-        channel, answer = self.federation.channel, functools.partial(self.client.run, on_client)
+        channel, client = self.federation.channel, self.client
         kinds = ("logits", "discriminator-outputs")
-        logits, scores = ask(channel, self.client.index, images, answer, kinds)
+        logits, scores = ask(
+            channel, client.index, images, lambda sent: client.run(on_client, sent), kinds
+        )
         own = {"own": own_score}
-        sent = channel.up(self.client.index, "discriminator-outputs", own)
+        sent = channel.up(client.index, "discriminator-outputs", own)
         return logits, scores, sent["own"]
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
@@ -158,8 +160,10 @@ class Node:
         def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
             return {"logits": self.federation.forward(self.teacher, received)}
 
-        answer = functools.partial(self.client.run, on_client)
-        (logits,) = ask(self.federation.channel, self.client.index, images, answer, ("logits",))
+        channel, client = self.federation.channel, self.client
+        (logits,) = ask(
+            channel, client.index, images, lambda sent: client.run(on_client, sent), ("logits",)
+        )
         return logits
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
