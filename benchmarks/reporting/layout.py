@@ -95,11 +95,10 @@ def _marked(row: Row, protocol: str, records: Sequence[Record]) -> str:
 def _privacy_of(records: Sequence[Record]) -> list[str]:
     """The accountant of private runs."""
     accounts = [r.privacy for r in records if r.epsilon is not None]
-    return list(
-        dict.fromkeys(
-            f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in accounts
-        )
+    told = (
+        f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in accounts
     )
+    return list(dict.fromkeys(told))
 
 
 def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
@@ -164,12 +163,10 @@ def _families_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
 def _networks_of(records: Sequence[Record]) -> list[str]:
     """`resnet is cnn` where the profile replaces a network that the rows name."""
     networks: dict[str, set[str]] = {}
-    for record in records:
-        for part in [
-            *str(record.config.get("network.client", "")).split("+"),
-            str(record.config.get("network.server", "")),
-        ]:
-            networks.setdefault(part, set()).add(str(record.config.get(f"network.{part}", part)))
+    for config in (record.config for record in records):
+        clients = str(config.get("network.client", "")).split("+")
+        for part in (*clients, str(config.get("network.server", ""))):
+            networks.setdefault(part, set()).add(str(config.get(f"network.{part}", part)))
     return [
         f"{role} is {' or '.join(sorted(names))}"
         for role, names in networks.items()

@@ -82,11 +82,9 @@ def summary(method: type[Method]) -> str:
 
 
 def _private(method: type[Method]) -> str:
-    forms = {
-        mechanism: ", ".join(sorted(kinds)) or "nothing"
-        for mechanism, kinds in method.protections().items()
-    }
-    return "; ".join(f"{name} (sends {kinds})" for name, kinds in forms.items()) or "none"
+    forms = method.protections().items()
+    told = (f"{name} (sends {', '.join(sorted(kinds)) or 'nothing'})" for name, kinds in forms)
+    return "; ".join(told) or "none"
 
 
 def needs_validation(method: type[Method]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -162,12 +163,9 @@ def _unmeasured(table: Table, records: Sequence[Record]) -> list[Value]:
     """
     from reports.tables.predicates import Value
 
-    return [
-        Value(row, column, metric, math.nan)
-        for column, _ in table.unmeasured
-        for row in dict.fromkeys(record.row for record in records)
-        for metric in (*table.metrics, BANDWIDTH)
-    ]
+    rows = dict.fromkeys(record.row for record in records)
+    every = itertools.product(table.unmeasured, rows, (*table.metrics, BANDWIDTH))
+    return [Value(row, column, metric, math.nan) for (column, _), row, metric in every]
 
 
 def _spread_note(table: Table, seeds: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +20,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.derived import with_derived
 from reports.measures.kind import draw_table, find_kind
 from reports.pages.sheet import Sheet
-from reports.tables.table import Layout, ShownTable
+from reports.tables.table import ShownTable
 from results import published
 from results.files import (
     ResultsError,
@@ -55,8 +56,9 @@ def write_table(run: TableRun, plain: bool = False) -> Written:
     """
     lines, records = write_numbers(run)
     layout = layout_of(run, records)
-    made = made_table(run, layout, lines, records)
-    sheet = _sheet_of(run, made, records)
+    clients = tuple(row.key for row in run.rows if row.role)
+    made = ShownTable(layout, lines, records, run.table.metrics, clients)
+    sheet = _sheet_of(run, made)
     claims = judge_claims(run, records)
     sheet.write(run.files.path("layout.json"))
     write_atomic(run.files.path("md"), sheet.markdown(lines, claims, records))
@@ -67,31 +69,18 @@ def write_table(run: TableRun, plain: bool = False) -> Written:
     return Written(lines, records, sheet, claims, tuple(map(run.files.path, suffixes)))
 
 
-def _sheet_of(run: TableRun, made: ShownTable, records: Sequence[Record]) -> Sheet:
+def _sheet_of(run: TableRun, made: ShownTable) -> Sheet:
     """What the table's pages say beside its numbers."""
-    remarks = [
-        *find_kind(run.table.measure).remarks(made),
-        *(
-            f"{format_column(dict(column))} is not measured: {why}"
-            for column, why in run.table.unmeasured
-        ),
-        *(
-            f"{row.title}: as an earlier command left it, for its plug-in was not given"
-            for row in run.left
-        ),
-    ]
-    card = cards.markdown(run.paper, run.table, run.selection, methods_of(run, records))
-    return Sheet(
-        made.layout,
-        run.paper.title,
-        run.paper.citation,
-        run.table.measure,
-        tuple(remarks),
-        tuple(card),
-        command_of(run, records),
-        run.table.metrics,
-        made.clients,
-    )
+    paper, table = run.paper, run.table
+    told = find_kind(table.measure).remarks(made)
+    told += [f"{format_column(dict(c))} is not measured: {why}" for c, why in table.unmeasured]
+    left = "as an earlier command left it, for its plug-in was not given"
+    told += [f"{row.title}: {left}" for row in run.left]
+    card = cards.markdown(paper, table, run.selection, methods_of(run, made.records))
+    command = command_of(run, made.records)
+    texts = {"told": tuple(told), "card": tuple(card), "command": command}
+    shown: Any = {**texts, "metrics": table.metrics, "clients": made.clients}
+    return Sheet(made.layout, paper.title, paper.citation, table.measure, **shown)
 
 
 def write_numbers(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
@@ -123,14 +112,6 @@ def methods_of(run: TableRun, records: Sequence[Record]) -> set[str]:
         *(name for record in records for name in record.lineage),
         *(name for record in records for name in measure.methods(record.config)),
     }
-
-
-def made_table(
-    run: TableRun, layout: Layout, lines: pd.DataFrame, records: Sequence[Record]
-) -> ShownTable:
-    """What the table's kind is shown with."""
-    clients = tuple(row.key for row in run.rows if row.role)
-    return ShownTable(layout, lines, records, run.table.metrics, clients)
 
 
 def draw(run: TableRun, table: ShownTable) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,6 @@ from reports.tables.table import (
     Panel,
     blocks,
     cut_short,
-    heading,
     is_number,
     left_out,
 )
@@ -85,24 +83,8 @@ def runs_along(panel: Panel) -> bool:
     return numbers > 1 and len(panel.columns) - numbers <= 1
 
 
-def panel_names(panels: Sequence[Panel], common: Mapping[str, str]) -> list[str]:
-    """What tells the panels of a metric apart, without what is `common` to all of the picture; all
-    values with their keys where two keys have one value.
-    """
-    pairs = [{k: v for k, v in _keys(panel).items() if k not in common} for panel in panels]
-    items = {item for p in pairs for item in p.items()}
-    same = len({value for _, value in items}) < len(items)
-    return [", ".join(f"{k} {v}" if same else heading({k: v}) for k, v in p.items()) for p in pairs]
-
-
-def shared_keys(panels: Sequence[Panel]) -> dict[str, str]:
-    """What all of several panels have in common; nothing of one."""
-    first, *others = map(_keys, panels)
-    alike = {k: v for k, v in first.items() if all((k, v) in other.items() for other in others)}
-    return alike if others else {}
-
-
-def _keys(panel: Panel) -> dict[str, str]:
-    """The keys of a panel, those of its column too if it has but one."""
+def panel_name(panel: Panel) -> str:
+    """What tells a panel of a metric apart: its keys, those of its column too if it has but one."""
     (column, *others) = panel.columns
-    return {**panel.keys, **({} if others else parse_column(column))}
+    keys = {**panel.keys, **({} if others else parse_column(column))}
+    return ", ".join(f"{key} {value}" for key, value in keys.items())

@@ -76,19 +76,16 @@ def looks(
     for method in of_row.values():
         if method not in of_methods:
             of_methods[method] = listed().get(method) or _spare(method, of_methods)
-    first: dict[str, str] = {}
-    for row in sorted(rows, key=lambda row: row != own):
-        first.setdefault(of_row[row], row)
-    further = dict.fromkeys(of_methods, 0)
     shown = {}
-    for row, method in of_row.items():
-        look = of_methods[method]
-        if row != first[method]:
-            white, marker, hatch = VARIANTS[0 if named else further[method] % len(VARIANTS)]
-            look = Look(_lighter(look.colour, white), marker, hatch)
-            further[method] += 1
-        hatch = BOUND if row in oracles else "" if named else look.hatch
-        shown[row] = replace(look, hatch=hatch)
+    for method, look in of_methods.items():
+        same = sorted((row for row in rows if of_row[row] == method), key=lambda row: row != own)
+        for number, row in enumerate(same):
+            lighter = look
+            if number:
+                white, marker, hatch = VARIANTS[0 if named else (number - 1) % len(VARIANTS)]
+                lighter = Look(_lighter(look.colour, white), marker, hatch)
+            hatch = BOUND if row in oracles else "" if named else lighter.hatch
+            shown[row] = replace(lighter, hatch=hatch)
     return shown
 
 

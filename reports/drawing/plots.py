@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,9 @@ from reports.drawing.figures import (
     styled,
     vertical_axis,
 )
-from reports.drawing.frames import drawn_blocks, ends, panel_names, runs_along, shared_keys
+from reports.drawing.frames import drawn_blocks, ends, panel_name, runs_along
 from reports.drawing.palette import Look, looks_of
-from reports.tables.table import Block, Layout, Panel, ShownTable, heading, is_number, row_title
+from reports.tables.table import Block, Layout, Panel, ShownTable, is_number, row_title
 
 WIDE = 10
 """Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic,
@@ -99,7 +99,6 @@ def table_plot(table: ShownTable, path: Path) -> None:
     rows = [row for row in layout.rows if row in there]
     along = bool(layout.x_axis) and all(map(runs_along, panels))
     single = not along and all(len(panel.columns) == 1 for panel in panels)
-    common = shared_keys(panels)
     margin = MARGIN
     if along:
         needs, height = [1.45] * len(shown), 1.9
@@ -117,19 +116,16 @@ def table_plot(table: ShownTable, path: Path) -> None:
         shown_ends = [*ends(numbers), *ends(numbers, "published", "published_std")]
         far = _far_apart(shown_ends, bounds)
         span = far or limits(shown_ends, bounds)
-        names = panel_names(block.panels, common)
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
             of_rows = {row: _of_row(numbers, panel, row) for row in rows}
             of_rows = {row: of for row, of in of_rows.items() if of["value"].notna().any()}
             one = Shown(layout, block, panel, of_rows, rows, row_looks, span, _group(numbers))
-            axis.set_title(filled(names[number], need, LABEL))
+            axis.set_title(filled(panel_name(panel), need, LABEL))
             if far is not None and not along:
                 (axis.set_xscale if single else axis.set_yscale)("log")
             (_lines if along else _rows if single else _bars)(axis, one)
             if not single:
                 vertical_axis(axis, span, block.scale.title, number == 0)
-    if layout.title and common:
-        layout = replace(layout, labels=(f"{heading(common)} in all panels", *layout.labels))
     finish(figure, layout, path)
 
 

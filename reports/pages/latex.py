@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from reports.tables.notes import bold, count_notes
@@ -49,7 +51,7 @@ SPECIAL = {
 
 def escape(text: str) -> str:
     """Text that LaTeX prints as it is."""
-    return "".join(SPECIAL.get(character, character) for character in text)
+    return text.translate(str.maketrans(SPECIAL))
 
 
 def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
@@ -69,16 +71,11 @@ def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
                 index=[escape(row_title(layout, row)) for row, _ in rows],
                 columns=[escape(heading) for heading in panel.columns.values()],
             )
+            caption = _caption(layout, block, panel)
             label = f"tab:{layout.key.replace('/', '-')}-{scale_name}-{number}"
-            parts.append(
-                frame.style.to_latex(
-                    caption=_caption(layout, block, panel),
-                    label=label,
-                    column_format=f"l{'r' * len(panel.columns)}",
-                    position_float="centering",
-                    hrules=True,
-                )
-            )
+            aligned = f"l{'r' * len(panel.columns)}"
+            look: Any = {"position_float": "centering", "hrules": True, "column_format": aligned}
+            parts.append(frame.style.to_latex(caption=caption, label=label, **look))
     return "\n".join(parts)
 
 

@@ -128,7 +128,7 @@ def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
 def _data(found: Standings) -> dict[str, Any]:
     """What the page's script needs of the standings."""
     told = as_json(found)
-    methods = pd.DataFrame(told["methods"]).drop(columns=["std", "n"]).to_dict("records")
+    methods = [{n: v for n, v in m.items() if n not in ("std", "n")} for m in told["methods"]]
     quantiles = nemenyi_quantiles(len(found.methods))
     return {"conditions": told["conditions"], "methods": methods, "quantiles": quantiles}
 
@@ -136,10 +136,10 @@ def _data(found: Standings) -> dict[str, Any]:
 def pictures(found: Standings) -> list[tuple[str, bytes]]:
     """The page's pictures as SVG, those of which there is anything to draw, each with its title."""
     with TemporaryDirectory() as folder:
-        for number, draw in enumerate(DRAWN.values()):
-            draw(found, Path(folder) / f"{number}.png", about(found))
-        files = zip(DRAWN, map(Path(folder).joinpath, ("0.svg", "1.svg", "2.svg")), strict=True)
-        return [(title, file.read_bytes()) for title, file in files if file.exists()]
+        paths = {title: Path(folder) / f"{number}.svg" for number, title in enumerate(DRAWN)}
+        for title, path in paths.items():
+            DRAWN[title](found, path.with_suffix(".png"), about(found))
+        return [(title, path.read_bytes()) for title, path in paths.items() if path.exists()]
 
 
 def about(found: Standings) -> str:

@@ -15,13 +15,14 @@ from benchmarks.reporting import writing
 from benchmarks.reporting.cards import reduced, table_settings
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.printing import print_table
-from benchmarks.reporting.writing import draw, made_table, write_table
+from benchmarks.reporting.writing import draw, write_table
 from benchmarks.running.events import record_of
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from reports.drawing import plots
+from reports.tables.table import ShownTable
 from results.files import cache_home, write_atomic
 from results.record import Measurement
 from results.store import CellCache, TableFiles, summarise
@@ -154,7 +155,7 @@ def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, mon
     def draws(records, **layout):
         before = len(drawn)
         shown = replace(layout_of(run, records), **layout)
-        draw(run, made_table(run, shown, summarise(records), records))
+        draw(run, ShownTable(shown, summarise(records), records, run.table.metrics))
         return len(drawn) - before
 
     monkeypatch.setattr(plots, "table_plot", table_plot)
