@@ -89,7 +89,7 @@ def draw_pictures(
     """Draw the pictures of a folder again, as PNG, SVG and PDF, and write its Markdown; nothing is
     computed.
     """
-    from reports.pages.pictures import redraw_results
+    from reports.pages.build import redraw_results
 
     drawn = redraw_results(results, output, plain)
     typer.echo(f"drew {len(drawn)} pictures" + (f" under {output}" if output else ""))
@@ -108,7 +108,7 @@ def write_gallery(
     ] = Path("docs/gallery.md"),
 ) -> None:
     """One Markdown page with the pictures of all tables that are more than a smoke test."""
-    from reports.pages.pictures import gallery_page, shown_results
+    from reports.pages.build import gallery_page, shown_results
 
     folders = results or [COMMITTED, COMMITTED / "three-seeds"]
     others = sorted((output.parent / "images").glob("*.png"))

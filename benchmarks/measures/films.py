@@ -40,7 +40,7 @@ class Attention(Measure):
     Maps of the first test films are compared for every finding that a film has and that some client
     holds: shares of the positions above 0.5 of all these maps together; none where no map is. The
     third number is the share of maps in which the central model looks nowhere. What is drawn
-    (`reports.drawing.pictured`) is of a few films, each of another finding, in which the most local
+    (`reports.drawing.pictures`) is of a few films, each of another finding, in which the most local
     models look anywhere.
     """
 

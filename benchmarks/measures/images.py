@@ -84,7 +84,7 @@ SHOWN = 4
 
 class Segmentations(Measure):
     """The metrics of the first test images, which are drawn with target and prediction
-    (`reports.drawing.pictured`); of a table with one column.
+    (`reports.drawing.pictures`); of a table with one column.
     """
 
     def take(self, run: FittedCell) -> Taken:

@@ -1,5 +1,5 @@
 """Images beside each other: what was private and what an attack made of it, what networks see in
-images, and where.
+images, and where; of the arrays that cells leave a function for each measure.
 
 All are drawn as a grid of images in RGB. What a kind of picture shows is painted into them.
 """
@@ -17,6 +17,8 @@ from matplotlib.colors import Normalize, to_hex, to_rgb
 from matplotlib.patches import Patch
 from skimage.segmentation import find_boundaries
 
+from datasets import catalogue
+from datasets.source import SEGMENTS, annotations_of
 from reports.drawing.figures import (
     ONE_COLUMN,
     TICK,
@@ -27,7 +29,10 @@ from reports.drawing.figures import (
     finish,
     styled,
 )
-from reports.tables.table import Layout
+from reports.tables.table import Layout, differing_keys, row_title
+from results.arrays import unpack
+from results.published import parse_column
+from results.record import Record
 
 ACROSS = 10
 """Images in a line of the picture of an attack."""
@@ -42,6 +47,20 @@ ERRORS = "inferno"
 
 Line = tuple[str, Sequence[np.ndarray], Sequence[str]]
 """A line's name, its images (h, w, 3) in [0, 1], and what stands under each, or nothing."""
+Arrays = Mapping[str, Mapping[str, np.ndarray]]
+"""By name, or a row's key, and by what stands behind a `/`, such as a site."""
+LEVEL = 0.5
+"""Above which an attention map is coloured, as the caption of FedAD's Figure 3 says."""
+THREE = ("#ff0000", "#00ff00", "#0000ff")
+"""Colours of three clients (the same caption): red, green and blue."""
+CENTRAL = "#ff8c00"
+"""Colour of where the central model looks."""
+EDGES = {"diversity": "#000000", "consensus": "#ffff00"}
+"""Colours of the edges of what local models see together, the last on top."""
+FOUND, TRUE = "#ffd400", "#00e5ff"
+"""Colours of outlines: of what is found, and of the truth."""
+HIGH = 99.5
+"""Percentile of all errors of the picture at which the colour scale ends."""
 
 
 @styled
@@ -142,3 +161,146 @@ def class_colours(count: int) -> list[str]:
         return list(OKABE_ITO[:count])
     places = range(count) if count <= 20 else np.linspace(0, 1, count)
     return list(map(to_hex, colormaps["tab20" if count <= 20 else "turbo"](places)))
+
+
+def titles_of(layout: Layout, arrays: Arrays, places: Sequence[str] = ("",)) -> dict[str, str]:
+    """Titles, by key, of the rows that made something of each of `places`."""
+    return {
+        row: row_title(layout, row)
+        for row in layout.rows
+        if set(places) <= arrays.get(row, {}).keys()
+    }
+
+
+def attention(arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+    """A line per film. A client's map is coloured above one half."""
+    names, titles = finding_names(drawn[0].config), titles_of(layout, arrays)
+    clients = arrays["local"][""].shape[1]
+    colours = THREE[:clients] if clients <= len(THREE) else class_colours(clients)
+    lines = [
+        (names[finding].replace("-", " "), _films(arrays, titles, number, colours), ())
+        for number, finding in enumerate(arrays["finding"][""])
+    ]
+    handles = [Patch(color=colour, label=f"client {k}") for k, colour in enumerate(colours, 1)]
+    handles += [Patch(color=CENTRAL, label="central model")]
+    handles += [
+        Patch(facecolor="none", edgecolor=edge, label=name)
+        for name, edge in (("consensus", "#d4b400"), ("diversity", "black"))
+    ]
+    image_grid(lines, ["film", "local models", *titles.values()], path, layout, handles)
+
+
+def _films(
+    arrays: Arrays, titles: Mapping[str, str], number: int, colours: Sequence[str]
+) -> list[np.ndarray]:
+    """A film, where local models look in it, and where each row's central model does."""
+
+    def seen(key: str) -> np.ndarray:
+        active: np.ndarray = arrays[key][""][number] / 255 > LEVEL
+        return active
+
+    film = rgb(arrays["images"][""][number])
+    shown = [tinted(film, seen("local"), colours)]
+    shown += [tinted(film, seen(row)[None], [CENTRAL]) for row in titles]
+    for name, edge in EDGES.items():
+        shown = [outlined(image, seen(name).astype(int), edge) for image in shown]
+    return [film, *shown]
+
+
+def finding_names(config: Mapping[str, Any]) -> list[str]:
+    """Names of the findings that a file counts, in its order: those of the sites, each once."""
+    sites = str(config["data.name"]).split("+")
+    return list(
+        dict.fromkeys(
+            finding for site in sites for finding in str(config[f"findings.{site}"]).split("+")
+        )
+    )
+
+
+def contours(arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+    """A line per site."""
+    sites = sorted(arrays["image"])
+    titles = titles_of(layout, arrays, sites)
+    lines = []
+    for site in sites:
+        image = rgb(arrays["image"][site])
+        found = [outlined(image, arrays[row][site], FOUND) for row in titles]
+        truth = outlined(image, arrays["target"][site], TRUE)
+        lines.append((site, [image, *found, truth], ()))
+    image_grid(lines, ["input", *titles.values(), "ground truth"], path, layout)
+
+
+def error_maps(arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+    """A line per column of the table."""
+    slices = by_column(drawn)
+    columns = [column for column in layout.columns if column in slices["image"]]
+    keys = differing_keys(columns)
+    titles = {"image": "input", **titles_of(layout, slices, columns)}
+    truths = slices["target"]
+    apart = {(key, c): abs(slices[key][c] - truths[c]) for key in titles for c in columns}
+    most = float(np.percentile(np.concatenate([*map(np.ravel, apart.values())]), HIGH)) or 1.0
+    lines = []
+    for column in columns:
+        bright = float(truths[column].max()) or 1.0
+        images, notes = [rgb(np.clip(truths[column][None] / bright, 0, 1))], [""]
+        for key in titles:
+            images.append(rgb(np.clip(slices[key][column][None] / bright, 0, 1)))
+            images.append(error_colours(apart[key, column], most))
+            notes += ["", f"{apart[key, column].mean():.4f}"]
+        name = " ".join(v for key, v in parse_column(column).items() if key in keys)
+        lines.append((name or column, images, notes))
+    heads = ["truth", *(text for title in titles.values() for text in (title, "error"))]
+    image_grid(lines, heads, path, layout, errors=most)
+
+
+def by_column(drawn: Sequence[Record]) -> dict[str, dict[str, np.ndarray]]:
+    """`image`, `target` and what each row predicts, by the table's column."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for record in drawn:
+        for name, array in unpack(record.arrays).items():
+            kind = name.partition("/")[0]
+            found.setdefault(record.row if kind == "predicted" else kind, {})[record.column] = array
+    return found
+
+
+def segmentations(arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+    """A line per test image. All rows of a seed were shown the same images."""
+    classes, titles = class_names(drawn[0].data["used"]), titles_of(layout, arrays)
+    colours = [*class_colours(len(classes)), "#ffffff"]
+    palette = np.array([to_rgb(colour) for colour in colours])
+    # The last colour, which is that of no class, comes after all others.
+    maps = [np.minimum(arrays[key][""], len(classes)) for key in ("target", *titles)]
+    lines = [
+        ("", [rgb(image), *(palette[shown[number]] for shown in maps)], ())
+        for number, image in enumerate(arrays["images"][""])
+    ]
+    names = [*classes, "not labelled"]
+    handles = [
+        Patch(facecolor=colours[value], edgecolor="black", lw=0.4, label=names[value])
+        for value in sorted({int(value) for shown in maps for value in np.unique(shown)})
+    ]
+    heads = ["input", "ground truth", *titles.values()]
+    image_grid(lines, heads, path, layout, handles)
+
+
+def class_names(used: str) -> list[str]:
+    """Names of the classes of a pixel of the data set `used`: what its one annotation of that kind
+    means.
+    """
+    (segments,) = (
+        about for about in annotations_of(catalogue.source(used)).values() if about.kind == SEGMENTS
+    )
+    return segments.meaning.split(", ")
+
+
+def synthesis(arrays: Arrays, layout: Layout, path: Path, drawn: Sequence[Record]) -> None:
+    """A line per client."""
+    clients = sorted(arrays["image"])
+    titles = titles_of(layout, arrays, clients)
+    lines = []
+    for client in clients:
+        objects = arrays["target"][client]
+        label_map = outlined(rgb((objects > 0)[None].astype(float)), objects, "#000000")
+        made = [rgb(arrays[row][client]) for row in titles]
+        lines.append((client, [label_map, *made, rgb(arrays["image"][client])], ()))
+    image_grid(lines, ["label map", *titles.values(), "real"], path, layout)

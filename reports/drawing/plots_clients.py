@@ -17,6 +17,7 @@ from reports.drawing.palette import NEUTRAL, looks_of
 from reports.tables.table import Layout, ShownTable, row_title
 from reports.tables.units import scale_of
 from results.published import parse_column
+from results.record import Record
 
 LARGEST = 40.0
 """Area of the largest bubble, in square points."""
@@ -44,6 +45,17 @@ def partition_plot(counts: Mapping[str, np.ndarray], path: Path, about: Layout |
     size: dict[str, Any] = {"ls": "none", "color": NEUTRAL, "mew": 0, "ms": LARGEST**0.5}
     bubble = Line2D([], [], marker="o", label=f"{largest:,} samples", **size)
     finish(figure, about, path, [bubble])
+
+
+def classes(
+    arrays: Mapping[str, Mapping[str, np.ndarray]],
+    layout: Layout,
+    path: Path,
+    drawn: Sequence[Record],
+) -> None:
+    """Classes by client, a panel for the first division of each row."""
+    named = {title: arrays[row][""] for row, title in layout.rows.items() if row in arrays}
+    partition_plot(named, path, layout)
 
 
 @styled

@@ -8,7 +8,7 @@ from reports.measures.kind import Pictured
 class Classes(Pictured):
     """Classes by client."""
 
-    drawn_by = "reports.drawing.pictured.classes"
+    drawn_by = "reports.drawing.plots_clients.classes"
     made = "counts"
 
 

@@ -8,7 +8,7 @@ from reports.measures.kind import Pictured
 class Attention(Pictured):
     """A line of images per film, beside the numbers."""
 
-    drawn_by = "reports.drawing.pictured.attention"
+    drawn_by = "reports.drawing.pictures.attention"
     made = "central"
     which = (
         "the picture shows 4 films at most, each of another finding, where the most local"

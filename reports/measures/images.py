@@ -44,7 +44,7 @@ class Samples(Kind):
 class Segmentations(Pictured):
     """A line of images per test image, and their numbers."""
 
-    drawn_by = "reports.drawing.pictured.segmentations"
+    drawn_by = "reports.drawing.pictures.segmentations"
     which = "the numbers are of the test images in the picture alone, not of the whole test set"
     of_seed = "; the picture is"
 
@@ -53,7 +53,7 @@ class Synthesis(Pictured):
     """A line of images per client."""
 
     statistic = True
-    drawn_by = "reports.drawing.pictured.synthesis"
+    drawn_by = "reports.drawing.pictures.synthesis"
     made = "made"
 
 

@@ -16,7 +16,7 @@ class Contours(Pictured):
     """A line of images per site, and a table of numbers on all test samples."""
 
     statistic = True
-    drawn_by = "reports.drawing.pictured.contours"
+    drawn_by = "reports.drawing.pictures.contours"
     which = "the picture shows the middle of the test image of each site that has most labelled"
 
 
@@ -24,7 +24,7 @@ class ErrorMaps(Pictured):
     """A line of images per column of the table, and a table of numbers on all subjects."""
 
     statistic = True
-    drawn_by = "reports.drawing.pictured.error_maps"
+    drawn_by = "reports.drawing.pictures.error_maps"
     which = (
         "the picture shows the middle slice of each site's first test subject; below each"
         " reconstruction is the mean of its absolute error on that slice"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.pages.pictures import gallery_page, shown_results
+from reports.pages.build import gallery_page, shown_results
 from reports.tables.claims import FIGURE
 from reports.tables.predicates import parse
 from results import published

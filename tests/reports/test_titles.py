@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reports.pages.build import build_pages
-from reports.pages.pictures import redraw_results
+from reports.pages.build import build_pages, redraw_results
 from reports.pages.sheet import Sheet
 from reports.tables.terminal import terminal_tables
 from results.store import read_csv

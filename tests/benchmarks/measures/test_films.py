@@ -16,7 +16,7 @@ from benchmarks.tables.expansion import expand
 from benchmarks.tables.selection import Selection
 from federation.data import LabelledSet
 from federation.tasks.images import Classification, MultiLabel
-from reports.drawing.pictured import finding_names
+from reports.drawing.pictures import finding_names
 from results.arrays import unpack
 from results.record import Measurement
 

@@ -14,7 +14,7 @@ from federation.client import Client, Shard
 from federation.data import LabelledSet
 from federation.tasks.images import Classification
 from federation.tasks.pixels import Segmentation
-from reports.drawing.pictured import class_names
+from reports.drawing.pictures import class_names
 from results.arrays import unpack
 
 

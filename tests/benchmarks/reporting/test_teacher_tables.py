@@ -14,12 +14,10 @@ from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, Row, Table
-from reports.drawing import plots_teachers
 from reports.pages.page import render_page, section_of
 from reports.pages.result_files import find_results
-from reports.tables.teachers import correlations
 from results.store import TableFiles
-from tests.reports.teacher_records import COLUMNS, METRICS, column_of, printed_records, selections
+from tests.reports.teacher_records import COLUMNS, METRICS, printed_records, selections
 
 
 def reproduced(tmp_path, name, measure, metrics, rows, records, own=None):
@@ -103,24 +101,3 @@ def test_a_figure_of_selections_is_reported_as_totals(tmp_path, all_records):
         "fedsa-f4a",
         "not measured",
     )  # two selections do not tell
-
-
-def test_a_picture_is_drawn_again_when_the_correlations_change(tmp_path, all_records, monkeypatch):
-    drawings = []
-    monkeypatch.setattr(
-        plots_teachers,
-        "transferability_plot",
-        lambda table, path: (drawings.append(table), path.write_bytes(b"png")),
-    )
-    for second in (
-        (10.0, 20.0, 30.0),
-        (30.0, 20.0, 10.0),
-        (30.0, 20.0, 10.0),
-    ):  # the same mean and spread over seeds
-        seeds = enumerate(zip((10.0, 20.0, 30.0), second, strict=True))
-        records = [r for seed, (a, b) in seeds for r in column_of([a, b, 25.0], seed=seed)]
-        reproduced(
-            tmp_path, "table3", "transferability", METRICS, [r.row for r in records[:3]], records
-        )
-    first, second = (correlations(table.records, METRICS) for table in drawings)
-    assert first != second

@@ -137,14 +137,6 @@ def test_a_card_says_what_columns_set():
     assert "all columns have data.name = cifar10" in table_settings(table)
 
 
-def test_a_table_says_how_runs_became_its_numbers(printed):
-    only = {"dataset": "cifar10", "alpha": "1", "row": "fedkd,fediod,fediod-released"}
-    shown = printed(add=("fediod-released",), only=only)
-    assert "FedKD, FedIOD: after the last of 3\n" in shown
-    assert "FedIOD [released]: best of 3\n" in shown
-    assert "each number: after the last of 3\n" in printed(only={**only, "row": "fedkd,fediod"})
-
-
 def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, monkeypatch):
     drawn = []
 

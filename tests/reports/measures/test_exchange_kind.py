@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 
-from reports.measures.exchange import MEASURES, SCORED
+from reports.measures.exchange import EXCHANGED, MEASURES, SCORED
 from reports.tables.table import Layout, ShownTable
+from results.record import FAILED, Record
 from tests.reports.drawn import table_of
 from tests.reports.tables.test_standings import LINES, TITLES
 
@@ -61,3 +63,33 @@ def test_a_picture_has_a_panel_for_each_condition(tmp_path):
     MEASURES["scorecard"].draw(made(LINES), tmp_path / "toy.png")
     text = (tmp_path / "toy.svg").read_text()
     assert text.count('id="axes_') == 2
+
+
+def of_rows(titles, records):
+    return SimpleNamespace(layout=SimpleNamespace(rows=titles), records=records)
+
+
+def test_what_is_remarked_defines_every_property_and_names_what_crossed_in_each_row():
+    record = Record(
+        table="fedad/table4",
+        row="fedad",
+        column="dataset=chexpert",
+        seed=0,
+        seeds={},
+        profile="smoke",
+        protocol="paper",
+        cell="1",
+        code="",
+        bytes_by_kind={"up/logits": 1, "up/attention": 1},
+    )
+    both = replace(record, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
+    broken = replace(record, row="feddf", status=FAILED)
+    titles = {"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}
+    *meanings, last = MEASURES["exchange"].remarks(of_rows(titles, [record, both, broken]))
+    assert [text.partition(":")[0] for text in meanings] == list(EXCHANGED)
+    assert (
+        last
+        == "crossed: FedAvg: parameters up and parameters down; FedAD: attention, logits up and"
+        " nothing down"
+    )
+    assert MEASURES["exchange"].remarks(of_rows({"feddf": "FedDF"}, [broken])) == meanings

@@ -130,3 +130,27 @@ def test_clients_hold_bubbles_of_their_samples(drawn, tmp_path):
     assert bubbles.get_sizes().tolist() == [40, 10, 30]  # 40 for the largest
     (legend,) = drawn[0].legends
     assert [text.get_text() for text in legend.get_texts()] == ["4 samples"]
+
+
+JUDGED = {
+    "evaluation.extractor": "judge",
+    "network.client": "resnet+densenet",
+    "network.resnet": "small",
+}
+SCORED = record("a", COLUMNS[0], 1.0, config=JUDGED)
+
+
+def test_the_plain_score_is_by_another_network_and_the_adapted_one_by_smaller_ones():
+    assert find_kind("samples").unlike([SCORED]) == {
+        "inception-score": "by judge",
+        "adapted-inception-score": "by small",
+    }
+
+
+def test_an_adapted_score_by_the_papers_networks_is_compared():
+    whole = replace(SCORED, config={**JUDGED, "network.resnet": "resnet"})
+    assert find_kind("samples").unlike([whole]) == {"inception-score": "by judge"}
+
+
+def test_cells_that_failed_say_nothing():
+    assert find_kind("samples").unlike([replace(SCORED, status=FAILED)]) == {}

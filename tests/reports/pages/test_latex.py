@@ -46,9 +46,3 @@ def test_the_published_value_stands_in_brackets():
     found = layout((column,))
     text = latex_table(found, table_of([line("a", column, "0.5", "0.6")]))
     assert r"Row A & 0.5000 (0.6000) \\" in text
-
-
-def test_braces_and_environments_are_balanced():
-    text = latex_table(layout(("test=x",), key="none/such"), table_of([line("a", "test=x", "0.5")]))
-    assert text.count("{") == text.count("}")
-    assert text.count(r"\begin{") == text.count(r"\end{") == 2
