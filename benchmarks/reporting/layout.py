@@ -145,18 +145,14 @@ def _families_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
         if known is not None:
             notes[r.row] = f"{titles[r.row]} has the paper's settings of {known}, its family"
             continue
-        own = rounds[r.row]
-        others = ", ".join(
-            f"{titles[row]} {count}"
-            for row, count in rounds.items()
-            if row in titles and count not in (None, own)
-        )
         notes[r.row] = (
             f"{titles[r.row]} is of no family that the paper names: its plans local and server are"
             " the table's, its other settings its own"
-            + (f", with rounds = {own}" if own is not None else "")
-            + (f" ({others})" if own is not None and others else "")
         )
+        if (own := rounds[r.row]) is not None:
+            counts = {row: count for row, count in rounds.items() if count not in (None, own)}
+            others = ", ".join(f"{titles[row]} {n}" for row, n in counts.items() if row in titles)
+            notes[r.row] += f", with rounds = {own}" + (f" ({others})" if others else "")
     return tuple(notes.values())
 
 

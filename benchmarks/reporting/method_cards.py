@@ -49,12 +49,13 @@ def card(
     method = entry.load()
     place = Path(entry.path)
     source = place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else place.name
+    settings = [code(f"{entry.name}.{f.name}={f.default}") for f in dataclasses.fields(method)]
     declared = {
         "file": code(source),
         "leaves a client": ", ".join(sorted(method.sends)) or "nothing",
         "private form": _private(method),
         "labelled validation set": "needed at the server" if needs_validation(method) else "none",
-        "settings": _settings(entry.name, method),
+        "settings": ", ".join(settings) or "none",
         "tables": ", ".join(tables) or "none; offered with `--methods +" + entry.name + "`",
     }
     if method.oracle:
@@ -94,11 +95,6 @@ def needs_validation(method: type[Method]) -> bool:
     functions = inspect.getmembers(method, inspect.isfunction)
     names = (set(function.__code__.co_names) for _, function in functions)
     return any("evaluation" in of and of & {"require_validation", "validate"} for of in names)
-
-
-def _settings(name: str, method: type[Method]) -> str:
-    texts = [code(f"{name}.{f.name}={f.default}") for f in dataclasses.fields(method)]
-    return ", ".join(texts) or "none"
 
 
 def measured(found: Standings, standing: Standing) -> list[str]:

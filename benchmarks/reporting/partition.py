@@ -18,15 +18,6 @@ from reports.drawing.figures import Texts
 from results.store import write_csv
 
 
-def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: int) -> np.ndarray:
-    """Label counts (clients, classes) of the division that a run with these settings and seed
-    uses.
-    """
-    labels = official_labels(data)
-    parts = divide(partition, labels, Seeds(partition=seed)).clients
-    return partitions.label_counts(labels["train"], parts, catalogue.source(data.used).classes)
-
-
 def draw_partition(
     dataset: str,
     clients: int,
@@ -43,11 +34,13 @@ def draw_partition(
     if alpha <= 0:
         raise SpecError(f"--alpha must be above 0, not {alpha}")
     used = catalogue.resolve(dataset)
+    labels, classes = official_labels(used), catalogue.source(used.used).classes
     counts: dict[str, np.ndarray] = {}
     for name in kinds:
         public = 0.8 if name in partitions.CLASS_SETS else 0.0
         how = PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public)
-        counts[name] = counts_of(how, used, seed)
+        parts = divide(how, labels, Seeds(partition=seed)).clients
+        counts[name] = partitions.label_counts(labels["train"], parts, classes)
     by_alpha = "" if partitions.CLASS_SETS.keys() >= set(kinds) else f"-alpha{alpha:g}"
     stem = f"{dataset}-{'-'.join(kinds)}-{clients}{by_alpha}-seed{seed}"
     lines = [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables import registry
@@ -15,6 +14,8 @@ from benchmarks.tables.spec import Paper, Table
 from datasets import catalogue
 from metrics.names import BANDWIDTH, COSTS, facts
 from reports.measures.kind import find_kind
+from reports.tables.claims import COUNTS, Verdict, judge_claim, judge_expectation
+from reports.tables.predicates import Tables, Value
 from reports.tables.units import scale_of
 from results import published
 from results.published import parse_column
@@ -23,18 +24,12 @@ from results.store import TableFiles
 
 NO_VALUES = "not judged (the paper prints no values)"
 
-if TYPE_CHECKING:
-    from reports.tables.claims import Verdict
-    from reports.tables.predicates import Tables, Value
-
 
 def values_of(records: Sequence[Record], unit: str = "") -> list[Value]:
     """Mean values over the records' seeds, for claims, of a table whose shares are in `unit`;
     settled where all of them had. Of what a run costs `learnt` says whether any accuracy in its
     place is `above_chance`. Of rows that break the contract there is none.
     """
-    from reports.tables.predicates import Value
-
     groups: dict[tuple[str, str, str], list[tuple[Record, Measurement]]] = {}
     for record in records:
         for m in record.measurements if record.status == OK and not record.contract else ():
@@ -106,8 +101,6 @@ def judge_records(
     """Verdicts on the paper's claims about a table, and on what it is expected to show, of the
     table's `records` and those of `others`.
     """
-    from reports.tables.claims import COUNTS, judge_claim, judge_expectation
-
     judged, at_which = find_kind(of_table.measure).judged(
         as_printed(records, of_table.derived), of_table.metrics, of_table.unit
     )
@@ -126,43 +119,36 @@ def judge_records(
     ]
     if of_table.unmeasured:
         shape = {**means, of_table.key: [*means[of_table.key], *_unmeasured(of_table, records)]}
-    stated: list[tuple[str, str, str, Verdict | None]] = [
-        (
-            claim.id,
-            claim.claim,
-            f"{claim.holds_in_print} {claim.cells}".strip(),
-            judge_claim(claim, paper.key, means, per_seed, shape),
-        )
-        for claim in published.claims(paper.key)
-        if claim.table == of_table.key
-    ]
-    stated += [
-        (
-            expected.id,
-            f"{expected.text} (expected; tests {', '.join(expected.claims)})",
-            "not in print",
-            judge_expectation(expected.predicate, paper.key, of_table.key, means, per_seed, shape),
-        )
-        for expected in paper.expectations(of_table)
-    ]
-    alone = _spread_note(of_table, seeds)
+    behind = at_which + _spread_note(of_table, seeds)
     about = {"seeds": str(len(seeds)), "profile": profile, "data": origins}
     lines = []
-    for name, text, in_print, verdict in stated:
-        word = verdict.word + at_which + alone if verdict else NO_VALUES
-        counts = {n: str(verdict.count(*of)) if verdict else "" for n, of in COUNTS.items()}
-        line = {"id": name, "claim": text, "verdict": word, **counts, "in_print": in_print}
-        fails_at = " | ".join(verdict.fails_at) if verdict else ""
-        lines.append({**line, **about, "fails_at": fails_at})
+    for claim in published.claims(paper.key):
+        if claim.table == of_table.key:
+            verdict = judge_claim(claim, paper.key, means, per_seed, shape)
+            printed = f"{claim.holds_in_print} {claim.cells}".strip()
+            named = {"id": claim.id, "claim": claim.claim}
+            lines.append(named | _told(verdict, behind, {"in_print": printed, **about}))
+    for expected in paper.expectations(of_table):
+        key, predicate = of_table.key, expected.predicate
+        found = judge_expectation(predicate, paper.key, key, means, per_seed, shape)
+        text = f"{expected.text} (expected; tests {', '.join(expected.claims)})"
+        named = {"id": expected.id, "claim": text}
+        lines.append(named | _told(found, behind, {"in_print": "not in print", **about}))
     return lines
+
+
+def _told(verdict: Verdict | None, behind: str, about: Mapping[str, str]) -> dict[str, str]:
+    """A verdict as its line in a table's `claims.csv` has it."""
+    counts = {n: str(verdict.count(*of)) if verdict else "" for n, of in COUNTS.items()}
+    word = verdict.word + behind if verdict else NO_VALUES
+    fails_at = " | ".join(verdict.fails_at) if verdict else ""
+    return {"verdict": word, **counts, **about, "fails_at": fails_at}
 
 
 def _unmeasured(table: Table, records: Sequence[Record]) -> list[Value]:
     """A value that is none, for every cell of the columns that the suite does not measure: they
     count as missing.
     """
-    from reports.tables.predicates import Value
-
     rows = dict.fromkeys(record.row for record in records)
     every = itertools.product(table.unmeasured, rows, (*table.metrics, BANDWIDTH))
     return [Value(row, column, metric, math.nan) for (column, _), row, metric in every]

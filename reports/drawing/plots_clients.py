@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from reports.drawing.figures import Texts, finish, page, spread_bars, styled
 from reports.drawing.frames import ends, measured
@@ -42,9 +41,9 @@ def partition_plot(counts: Mapping[str, np.ndarray], path: Path, about: Layout |
         axis.set_yticks(range(0, matrix.shape[1], 1 if matrix.shape[1] <= 20 else 10))
         axis.margins(0.08)
     axes[0].set_ylabel("class")
-    size: dict[str, Any] = {"ls": "none", "color": NEUTRAL, "mew": 0, "ms": LARGEST**0.5}
-    bubble = Line2D([], [], marker="o", label=f"{largest:,} samples", **size)
-    finish(figure, about, path, [bubble])
+    size: dict[str, Any] = {"color": NEUTRAL, "mew": 0, "ms": LARGEST**0.5}
+    axes[0].plot([], [], "o", label=f"{largest:,} samples", **size)  # for the legend
+    finish(figure, about, path)
 
 
 def classes(

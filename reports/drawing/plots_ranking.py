@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
 from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
@@ -98,20 +97,13 @@ def front_plot(
     line; hollow where a run was cut short. `titles` and `looks` are by row.
     """
     figure, [axes] = page([len(planes)], [2.1], 1.75)
-    handles: dict[str, Line2D] = {}
     for axis, plane in zip(axes, planes, strict=True):
-        _plane(axis, plane, titles, looks, handles)
-    finish(figure, about, path, list(handles.values()))
+        _plane(axis, plane, titles, looks)
+    finish(figure, about, path)
 
 
-def _plane(
-    axis: Axes,
-    plane: Plane,
-    titles: Mapping[str, str],
-    looks: Mapping[str, Look],
-    handles: dict[str, Line2D],
-) -> None:
-    """One panel; `handles` of the legend, by label, are added to."""
+def _plane(axis: Axes, plane: Plane, titles: Mapping[str, str], looks: Mapping[str, Look]) -> None:
+    """One panel."""
     shown = [s for s in plane.spots if math.isfinite(s.cost) and math.isfinite(s.gain)]
     # What costs nothing has no place on a logarithmic axis: it stands at its left end.
     least = min((s.cost for s in shown if s.cost > 0), default=1.0) / 2
@@ -122,14 +114,14 @@ def _plane(
     best = sorted((max(s.cost, least), s.gain) for s in shown if s.on_front)
     axis.plot([cost for cost, _ in best], [gain for _, gain in best], color=NEUTRAL, lw=0.8)
     for spot in shown:
-        look, title = looks[spot.row], titles[spot.row]
+        look = looks[spot.row]
         style: dict[str, Any] = {"marker": look.marker, "ms": 4.5, "ls": "none", "mew": 1.0}
         face = "white" if spot.cut_short else look.colour
         axis.plot(max(spot.cost, least), spot.gain, mfc=face, mec=look.colour, **style)
-        handles.setdefault(title, Line2D([], [], color=look.colour, label=title, **style))
+        axis.plot([], [], color=look.colour, label=titles[spot.row], **style)  # for the legend
         if spot.cut_short:
             hollow = {**style, "marker": "o", "mfc": "white", "mec": NEUTRAL}
-            handles.setdefault(UNSETTLED, Line2D([], [], label=UNSETTLED, **hollow))
+            axis.plot([], [], label=UNSETTLED, **hollow)
     axis.grid()
     axis.set_title(plane.title)
     if plane.ticks:

@@ -22,36 +22,38 @@ from reports.tables.table import (
 from results.record import OK
 from results.store import Line
 
-SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "†": r"\textdagger{}",
-    "§": r"\S{}",
-    "–": "--",
-    "…": r"\dots{}",
-    "ε": r"$\varepsilon$",
-    "α": r"$\alpha$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "×": r"$\times$",
-    "<": r"$<$",
-    ">": r"$>$",
-}
+SPECIAL = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "†": r"\textdagger{}",
+        "§": r"\S{}",
+        "–": "--",
+        "…": r"\dots{}",
+        "ε": r"$\varepsilon$",
+        "α": r"$\alpha$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "×": r"$\times$",
+        "<": r"$<$",
+        ">": r"$>$",
+    }
+)
 """What LaTeX would read as a command, and what its fonts lack."""
 
 
 def escape(text: str) -> str:
     """Text that LaTeX prints as it is."""
-    return text.translate(str.maketrans(SPECIAL))
+    return text.translate(SPECIAL)
 
 
 def latex_table(layout: Layout, lines: pd.DataFrame) -> str:

@@ -26,7 +26,7 @@ COUNTED = (
 )
 """What it has beside that, or not, by its version."""
 WAYS_OF_RUNNING = re.compile(
-    r"(bf16|tf32|compiled|reduce-overhead|graphs|stacked\d+)"
+    r"|(bf16|tf32|compiled|reduce-overhead|graphs|stacked\d+)"
     r"(-(compiled|reduce-overhead|graphs|stacked\d+))*"
 )
 """How a table's file is called by precision, compilation and stacking: the same numbers up to
@@ -49,8 +49,7 @@ class Result:
         """Whether it is the paper's own table, in whatever way it ran: by the paper's protocol, and
         without settings of a user's own.
         """
-        variant = self.name.partition(".")[2]
-        return not variant or WAYS_OF_RUNNING.fullmatch(variant) is not None
+        return WAYS_OF_RUNNING.fullmatch(self.name.partition(".")[2]) is not None
 
     def file(self, suffix: str) -> Path:
         return self.base.with_name(f"{self.base.name}.{suffix}")

@@ -61,7 +61,7 @@ def test_the_line_joins_what_is_on_the_front_and_few_costs_are_named_on_their_ax
     one = plane(*places, ticks=(1, 4))
     front_plot([one], TITLES, LOOKS, tmp_path / "t.png", Texts())
     (axis,) = drawn[0].axes
-    front, *points = axis.lines
+    front, *points = (line for line in axis.lines if len(line.get_xdata()))
     assert front.get_xydata().tolist() == [[1, 50], [4, 70]]
     assert [tuple(point.get_xydata()[0]) for point in points] == [
         (cost, gain) for _, cost, gain, _ in places

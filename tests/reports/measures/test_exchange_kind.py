@@ -9,9 +9,10 @@ import pandas as pd
 
 from reports.measures.exchange import EXCHANGED, MEASURES, SCORED
 from reports.tables.table import Layout, ShownTable
-from results.record import FAILED, Record
+from results.record import FAILED
 from tests.reports.drawn import table_of
 from tests.reports.tables.test_standings import LINES, TITLES
+from tests.reports.written_results import COLUMNS, record
 
 
 def made(lines):
@@ -70,22 +71,12 @@ def of_rows(titles, records):
 
 
 def test_what_is_remarked_defines_every_property_and_names_what_crossed_in_each_row():
-    record = Record(
-        table="fedad/table4",
-        row="fedad",
-        column="dataset=chexpert",
-        seed=0,
-        seeds={},
-        profile="smoke",
-        protocol="paper",
-        cell="1",
-        code="",
-        bytes_by_kind={"up/logits": 1, "up/attention": 1},
-    )
-    both = replace(record, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
-    broken = replace(record, row="feddf", status=FAILED)
+    sent = {"up/logits": 1, "up/attention": 1}
+    one = record("fedad", COLUMNS[0], 1.0, bytes_by_kind=sent)
+    both = replace(one, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
+    broken = replace(one, row="feddf", status=FAILED)
     titles = {"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}
-    *meanings, last = MEASURES["exchange"].remarks(of_rows(titles, [record, both, broken]))
+    *meanings, last = MEASURES["exchange"].remarks(of_rows(titles, [one, both, broken]))
     assert [text.partition(":")[0] for text in meanings] == list(EXCHANGED)
     assert (
         last

@@ -6,15 +6,14 @@ import pandas as pd
 
 from reports.measures.teachers import MEASURES
 from results.record import FAILED, Measurement
-from tests.records import made_record
+from tests.reports.written_results import record
 
 ROWS = {"scratch": "Scratch", "transfer": "Transfer"}
 
 
-def record(row, seed, *measured, status="ok"):
+def row_of(row, seed, *measured, **more):
     measurements = [Measurement(metric, value) for metric, value in measured]
-    place = {"row": row, "column": "fraction=0.01", "seed": seed, "cell": f"{row} {seed}"}
-    return made_record(**place, measurements=measurements, status=status)
+    return record(row, "fraction=0.01", 1.0, seed, measurements=measurements, **more)
 
 
 def told(*records, unit="percent"):
@@ -26,10 +25,10 @@ def told(*records, unit="percent"):
 
 def test_a_lead_is_taken_seed_by_seed():
     records = [
-        record("scratch", 0, ("accuracy", 40.0)),
-        record("scratch", 1, ("accuracy", 44.0)),
-        record("transfer", 0, ("accuracy", 50.0), ("teacher-accuracy", 61.0)),
-        record("transfer", 1, ("accuracy", 50.0), ("teacher-accuracy", 63.0)),
+        row_of("scratch", 0, ("accuracy", 40.0)),
+        row_of("scratch", 1, ("accuracy", 44.0)),
+        row_of("transfer", 0, ("accuracy", 50.0), ("teacher-accuracy", 61.0)),
+        row_of("transfer", 1, ("accuracy", 50.0), ("teacher-accuracy", 63.0)),
     ]
     assert told(*records) == [
         "fraction 0.01: Teachers' accuracy (%) on held-out images of their own classes, mean over"
@@ -40,12 +39,12 @@ def test_a_lead_is_taken_seed_by_seed():
 
 
 def test_without_the_first_row_there_is_no_lead_and_of_a_failure_nothing():
-    alone = record("transfer", 0, ("accuracy", 0.5), ("teacher-accuracy", 0.61))
+    alone = row_of("transfer", 0, ("accuracy", 0.5), ("teacher-accuracy", 0.61))
     (text,) = told(alone, unit="fraction")
     assert text.endswith(
         "Teachers' accuracy on held-out images of their own classes, mean over teachers: 0.6100"
     )
-    assert told(record("transfer", 0, status=FAILED)) == []
+    assert told(row_of("transfer", 0, status=FAILED)) == []
 
 
 def test_the_teachers_number_is_not_among_the_rows():
