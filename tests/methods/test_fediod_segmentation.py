@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 from benchmarks.tables import registry
 from benchmarks.tables.expansion import expand
@@ -19,7 +18,7 @@ from methods.fediod_segmentation import (
 )
 from models import catalogue
 from models.entry import NetworkEntry
-from models.networks.unet import UNet, activated_first, enlarged
+from models.networks.unet import UNet, unet_bn
 from tests.federation.tiny import make_dense_federation
 from tests.methods.fediod.cases import LN2, LN4, PI, patch_logits
 from tests.methods.shards import booked, same_bits, size
@@ -215,7 +214,7 @@ def test_as_released_it_learns_to_segment_what_no_server_has_seen():
 
 
 def tiny_unet(in_channels, outputs, sides):
-    return UNet(in_channels, outputs, 2, activated_first, enlarged, nn.MaxPool2d(2), dropout=0.5)
+    return unet_bn(2).build(in_channels, outputs, sides)
 
 
 def test_a_student_with_dropout_repeats_itself(monkeypatch):
