@@ -5,8 +5,6 @@ As FedIOD's Tables 2 to 4 compare with it: the server learns to make images of t
 maps, and then trains its network on these images with the maps as labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

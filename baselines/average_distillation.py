@@ -1,7 +1,5 @@
 """Plain distillation of the clients' mean probabilities ("Global (avg.)" of DLAD, V-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Centralized training, an upper bound: all samples in one place, as FL exists to avoid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """FedAvg+: FedAvg in FedSA's problem, by distillation (Xie et al. 2022, Table 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """FedAvgM: FedAvg with server momentum (Hsu, Qi and Brown 2019)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

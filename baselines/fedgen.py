@@ -6,8 +6,6 @@ clients' heads take for that class. Clients get it with the global model and tra
 its features as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

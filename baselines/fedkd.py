@@ -4,8 +4,6 @@
 Not the other method of that name (Wu et al. 2022, communication-efficient mutual distillation).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """FedMD+: FedMD in FedSA's problem, which agrees on features (Xie et al. 2022, Table 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """FedProx+: FedProx in FedSA's problem, by distillation (Xie et al. 2022, Table 1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import nn

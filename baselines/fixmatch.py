@@ -1,7 +1,5 @@
 """FixMatch: semi-supervised learning by consistency and confidence (Sohn et al., 2020)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

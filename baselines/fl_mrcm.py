@@ -9,8 +9,6 @@ with RMSprop. Here one model is for all: in every round each client is aligned w
 turn, by the features that this one computed after the round before; so the first round has none.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ sample's density is that of its true class. It needs the labels of the public im
 server has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -5,8 +5,6 @@ and noisy (section 2.3). The mechanism, in the paper's form and both of the refe
 implementation's (NVFlare), is in `privacy/sparse_vector.py`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

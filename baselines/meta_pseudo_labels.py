@@ -2,8 +2,6 @@
 does on labelled images.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

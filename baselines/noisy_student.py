@@ -2,8 +2,6 @@
 CVPR 2020).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

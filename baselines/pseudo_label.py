@@ -1,7 +1,5 @@
 """Pseudo-Label (Lee, ICML 2013 workshop): unlabelled images have the class they seem to be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

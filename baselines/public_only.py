@@ -1,7 +1,5 @@
 """Training on the public set's own labels: what a server could do without any client."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from federation.data import Checkpoint

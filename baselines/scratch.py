@@ -1,7 +1,5 @@
 """Scratch training: the target network learns from the server's own labelled samples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from federation.data import Checkpoint

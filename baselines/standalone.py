@@ -1,7 +1,5 @@
 """Standalone: every client keeps the model it trained on its own shard."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar

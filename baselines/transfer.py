@@ -1,7 +1,5 @@
 """Transfer learning: one teacher gives its weights away, as FedSA's would not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The command line and the runner: `python -m benchmarks --help`; from Python, `reproduce`."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

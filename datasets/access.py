@@ -1,7 +1,5 @@
 """Who may read data: while a method fits, nobody but the code that was given them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ Only sums, products, quotients and square roots of uniform random numbers are dr
 every machine draws the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

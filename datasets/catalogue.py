@@ -1,7 +1,5 @@
 """Finds data: which sources exist, which are present, and what stands in for one that is not."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os

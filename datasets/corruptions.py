@@ -4,8 +4,6 @@ They are of the families of Hendrycks and Dietterich ("Benchmarking Neural Netwo
 Common Corruptions and Perturbations", 2019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

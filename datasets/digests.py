@@ -4,8 +4,6 @@ Decoding a large set takes long, so that its digest is kept in the cache, under 
 files, of the reader's source and of the libraries that it imports.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import functools

@@ -1,7 +1,5 @@
 """Official files by https, taken only if their SHA-256 is the one that is known."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 import tarfile

@@ -8,8 +8,6 @@ interpolation, the short side filled up with 128 at the bottom or at the right. 
 (x - 128) / 64, is every film source's `MEAN` and `STD`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

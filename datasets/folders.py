@@ -6,8 +6,6 @@ what systems leave in folders is passed over. A set that is there in part is ref
 in for it.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import hashlib

@@ -8,8 +8,6 @@ cropped around their middle to 256 x 256 pixels (FedAD, section 4.3.2). Rounding
 alone would give a PSNR of 59 dB.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -2,8 +2,6 @@
 can be unpacked, nor that it is as large as it says.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping

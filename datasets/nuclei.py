@@ -2,8 +2,6 @@
 and folders of both with an index.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import warnings

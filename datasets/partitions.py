@@ -7,8 +7,6 @@ code; FedDF (Lin et al. 2020), released split code; FedSA (Xie et al. 2022), sec
 released split code; AsynDGAN (Chang et al. 2020), released split code.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

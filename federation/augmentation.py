@@ -2,8 +2,6 @@
 run asks for them, and RandAugment for strong views.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

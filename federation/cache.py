@@ -8,8 +8,6 @@ SHA-256; a stage that does not match is dropped and computed again. Locks belong
 system, so a killed process never leaves one behind.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import time

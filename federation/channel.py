@@ -5,8 +5,6 @@ decoded again on the other side, so that nothing is shared by accident and no es
 a size. On the `meta` device, where `plan` runs, the same size is computed from shapes and dtypes.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math

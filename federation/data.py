@@ -1,7 +1,5 @@
 """What parties hold: sets of samples, and trained networks as they are kept and sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a stage cache reports; apart, so that who only passes it on need not import torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """How the loops run on a machine, faster or slower, with results that differ by rounding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from results.names import check_known

@@ -3,8 +3,6 @@
 What methods are written with: facts, the verbs that most of them share, and five parts by subject.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Runs a method: its whole fit is a stage, with the ledger, which cells share."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The one interface that every method and baseline implements."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

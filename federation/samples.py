@@ -6,8 +6,6 @@ clients where that happens on one of them (`Client.run`), else for the server. O
 network cost no samples here, but time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Snapshots of a fit between its rounds, so that a killed run goes on from the last one."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import time

@@ -4,8 +4,6 @@ before, so that a cell leaves them as it found them, and a stage is computed und
 flags, whatever the method has set meanwhile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

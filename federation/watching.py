@@ -1,8 +1,6 @@
 """What a run shows of itself while it goes on: losses, metrics, bytes and epsilon, to whoever
 watches. Nobody does unless a command asks, and then no number is another."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar

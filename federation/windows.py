@@ -2,8 +2,6 @@
 train on, and overlapping windows, whose outputs are stitched.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import warnings

@@ -6,8 +6,6 @@ each public image, weighted by how much at home the image looks to each client, 
 model to imitate the mixture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 

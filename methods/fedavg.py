@@ -6,8 +6,6 @@ samples and sends it back; the server averages, weighted by the clients' sizes. 
 FedGEN and FedDF change one step each.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

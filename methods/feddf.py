@@ -1,7 +1,5 @@
 """FedDF: ensemble distillation for robust model fusion in FL (Lin et al., NeurIPS 2020)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ weights of Eq. 8 are D_k's factor alone, and L_conf and L_unique, which are of c
 meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast

@@ -1,7 +1,5 @@
 """FedMD: heterogeneous federated learning via model distillation (Li and Wang, 2019)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """FedProx: federated optimization in heterogeneous networks (Li et al., MLSys 2020)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar

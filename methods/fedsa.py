@@ -5,8 +5,6 @@ trained on a few labelled samples, visits the teachers that look at these sample
 lends it their features; the visits are averaged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

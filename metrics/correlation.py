@@ -2,8 +2,6 @@
 coefficients.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

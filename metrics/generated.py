@@ -3,8 +3,6 @@ to other images, and the Inception Score. The distance is FID only under Incepti
 `title` names it.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """How near images and volumes come to the true ones: PSNR, SSIM, and which of a batch is which."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

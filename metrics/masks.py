@@ -6,8 +6,6 @@ HD95 is in print and in released code two different numbers (`Reading`), and so 
 where masks are empty.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence

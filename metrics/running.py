@@ -6,8 +6,6 @@ volume or slide each sample belongs. With it there is a second value, `NAME-by-g
 groups of what the metric is within each.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

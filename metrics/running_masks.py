@@ -5,8 +5,6 @@ What is undefined where both masks are empty is left out of the mean, which says
 (`metrics.running.means`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Whether a metric had settled when its run ended, or the run was cut short."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import fmean

@@ -4,8 +4,6 @@ A network declares what it makes: scores, maps or images. Behind the name of one
 `+dense` asks for its encoder with a decoder that makes maps: `resnet8-narrow+dense`.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pkgutil

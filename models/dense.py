@@ -2,8 +2,6 @@
 map, for the dense tasks of FedSA's Table 4, whose decoders the paper does not describe.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """What a network declares: what it makes of an input, and which inputs it takes."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable

@@ -9,8 +9,6 @@ makes an Inception Score or a FID that can be compared with a published one, and
 it.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence

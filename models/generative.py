@@ -2,8 +2,6 @@
 al. 2021), and the discriminators of pix2pix, which judge an image alone or beside its condition.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """Saliency maps: which parts of an image a representation, or a decision, depends on."""
 
-from __future__ import annotations
-
 import math
 
 import torch

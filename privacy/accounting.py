@@ -6,8 +6,6 @@ best order gives epsilon. The privacy random variables of "prv" are Opacus's. Co
 of the same `ADJACENCY`, `SAMPLING` and `COMPOSITION`.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,8 +7,6 @@ sensitivity is C where a record is added or removed, and 2C where one is replace
 is autodp 0.2.3.1's, which FedIOD's release uses, the tight one dp-accounting 0.6.0's.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

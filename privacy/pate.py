@@ -7,8 +7,6 @@ data"), with Gaussian noise GNMax (Papernot et al. 2018, "Scalable private learn
 `noise` is the scale of the Laplace noise or the standard deviation of the Gaussian, in votes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """How a run is made differentially private, and what it may spend."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isinf
 from typing import Annotated

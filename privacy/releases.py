@@ -3,8 +3,6 @@
 The subsampled Gaussian's divergence is Opacus's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache

@@ -5,8 +5,6 @@ Differentially Private Generators"): the generator learns only through what the 
 has seen the private records, sends back for each generated image.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -18,8 +18,6 @@ of threshold and queries together, 1 : (2 m)^(2/3); an answer is clipped before 
 that of `released`, and not again, so that it may lie beyond gamma.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """`python -m reports`: the page of all tables and their pictures, and the regression report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -2,8 +2,6 @@
 with them.
 """
 
-from __future__ import annotations
-
 import base64
 import zlib
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 done: one line, and exit code 2.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

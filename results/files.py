@@ -1,7 +1,5 @@
 """Writing files so that an interrupted run never leaves half of one behind."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import itertools

@@ -7,8 +7,6 @@ Values are in the unit of print, so `value`, `published` and `difference` go tog
 conversion. Which way is better is in `metrics.names.facts(metric).better`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

@@ -2,8 +2,6 @@
 and texts of others, without what is no character.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Iterable

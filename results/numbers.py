@@ -1,7 +1,5 @@
 """Numbers as people write them, not `1_0`, which Python reads, and what numbers settings take."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re

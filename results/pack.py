@@ -5,8 +5,6 @@ checks them as ever: what was changed on the way counts as damaged, and what oth
 computed as absent, and is computed again. Records beside a table are taken over in the same way.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

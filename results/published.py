@@ -2,8 +2,6 @@
 read only as they were checked against print: as the paper's `SHA256SUMS` says.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import hashlib

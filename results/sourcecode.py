@@ -7,8 +7,6 @@ packages that a module lies in are among what it imports. Of the libraries that 
 covers the versions.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import sys

@@ -8,8 +8,6 @@ somebody has put these records into the cache (`results.pack.take_records`), or 
 written them meanwhile: they only tell which other cells belong into the table.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

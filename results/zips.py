@@ -1,7 +1,5 @@
 """Members of zip archives, of which nothing is believed before it is checked."""
 
-from __future__ import annotations
-
 import zipfile
 
 MOST_PACKED = 1100

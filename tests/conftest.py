@@ -1,7 +1,5 @@
 """Every test has its own cache, and no data home but the one it makes."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import os

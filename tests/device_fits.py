@@ -1,7 +1,5 @@
 """Small federations on a device, which may be one that is not there."""
 
-from __future__ import annotations
-
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.small import small_config, small_data

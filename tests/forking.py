@@ -5,8 +5,6 @@ What differs between processes that are started anew, such as the order of sets,
 that are forked from one: a test of equal results in two processes starts them itself.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools

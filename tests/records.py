@@ -1,7 +1,5 @@
 """Records of toy cells, for tests."""
 
-from __future__ import annotations
-
 from results.record import Record
 
 

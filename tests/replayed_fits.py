@@ -1,7 +1,5 @@
 """Small fits whose steps may be replayed."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 from benchmarks.scenarios.small import small_method

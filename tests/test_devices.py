@@ -5,8 +5,6 @@ Where there is one, what cannot be seen without content: that a fit repeats itse
 and goes on after a cut.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from dataclasses import fields, replace

@@ -2,8 +2,6 @@
 follow the same rule, and no modules import each other in a circle.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 

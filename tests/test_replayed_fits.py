@@ -3,8 +3,6 @@
 That replayed steps teach a method the same is a promise of the contract.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from federation.graphs import on_the_cpu

@@ -8,8 +8,6 @@ the client's images, and so is the mean of the public images, which takes no att
 attack fails bounds no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean

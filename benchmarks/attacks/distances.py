@@ -4,8 +4,6 @@ For all the Fréchet distance, by the features of an ImageNet network, between n
 (`Source`) and the n private images that were attacked.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, cast
 

@@ -1,7 +1,5 @@
 """What an attacker gets from the message that a client shares for real images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar

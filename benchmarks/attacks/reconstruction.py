@@ -1,7 +1,5 @@
 """What attacks make of a client's messages, as a stage: images in the order of the true ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 

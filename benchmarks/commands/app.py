@@ -1,7 +1,5 @@
 """The application object, its consoles, and what becomes of expected errors."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

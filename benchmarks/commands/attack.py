@@ -1,7 +1,5 @@
 """`attack`: private images from what a client shares."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, cast
 

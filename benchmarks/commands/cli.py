@@ -3,8 +3,6 @@
 Only what every command needs is imported when this starts: `--help` and `list` answer at once.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """One method, or all: `check` and `cards`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

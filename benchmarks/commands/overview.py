@@ -1,7 +1,5 @@
 """What there is: `list`, `show` and `data`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated

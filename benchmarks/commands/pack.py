@@ -1,7 +1,5 @@
 """`pack` and `unpack`: finished cells and stages, for another machine to go on with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

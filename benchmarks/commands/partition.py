@@ -1,7 +1,5 @@
 """`partition`: who holds what, described and drawn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args

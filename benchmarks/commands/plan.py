@@ -1,7 +1,5 @@
 """`plan`: what a table would cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

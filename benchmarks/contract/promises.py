@@ -3,8 +3,6 @@ verdicts on one method: in the test suite, by `python -m benchmarks check METHOD
 of plug-ins that a table has.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect

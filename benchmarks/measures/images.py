@@ -2,8 +2,6 @@
 rows see in the same few. FediOD's Table 7, the tables of leakage, and FedSA's Figure 3.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.tables.measure import Config, FittedCell, Measure, Taken, count_in, counted

@@ -2,8 +2,6 @@
 privacy, which are off unless a column or `--set` turns them on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

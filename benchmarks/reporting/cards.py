@@ -2,8 +2,6 @@
 reduces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from rich.console import Group

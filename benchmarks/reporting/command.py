@@ -1,7 +1,5 @@
 """The command that makes a table, from its run and what its folder holds."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from pathlib import Path

@@ -2,8 +2,6 @@
 what the league measured of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

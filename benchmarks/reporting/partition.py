@@ -1,7 +1,5 @@
 """Partitions, described and drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

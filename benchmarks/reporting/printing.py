@@ -1,7 +1,5 @@
 """Prints what a command was asked for of a table: its numbers, claims and files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

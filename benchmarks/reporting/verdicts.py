@@ -1,7 +1,5 @@
 """Verdicts on a paper's claims, from the records of a run."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence

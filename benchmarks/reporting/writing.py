@@ -1,7 +1,5 @@
 """Writes the files of a table: numbers, records, claims, page and picture."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -2,8 +2,6 @@
 many samples as the table allows, on clients and at the server together.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """What a worker is given beside its cell, what it reports, and which cells are run again by it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """Runs one cell: data, partition, federation, method, evaluation, record."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

@@ -5,8 +5,6 @@ What a cell asks for is kept by stage, so that stages which cells share can be c
 whatever set of cells. It is kept on disk too, under everything that determines it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ speed. What a record's machine and this one need for the same work is compared b
 standard load, in processor time, which other programs hardly change.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

@@ -1,7 +1,5 @@
 """Plans of several tables at once, and what is printed of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -4,8 +4,6 @@ A cell depends on nothing but itself and its stages, so any number of workers gi
 numbers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import multiprocessing

@@ -6,8 +6,6 @@ and refuse a cell that their packages, plug-in files or data would compute other
 numbers do not depend on where it ran.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import os

@@ -5,8 +5,6 @@ Files go by their path in the folder. What a node fetches or gives is checked wh
 anything on disk.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How fast a device trains a network, measured on random images."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

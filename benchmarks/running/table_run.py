@@ -1,7 +1,5 @@
 """One table of a command: its cells, their records, and what earlier commands left in its files."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Tries a user's own settings before anything runs: what they make of methods and federations."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

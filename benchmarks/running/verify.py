@@ -7,8 +7,6 @@ must be the same to the last digit; elsewhere it must lie within the tolerance t
 compare` has for one seed. Texts, bytes and epsilon must be equal anywhere.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import random

@@ -2,8 +2,6 @@
 says of all the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Images with a class or other annotations: who holds which, and what is learnt of them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 training and seen through windows in tests, or resized.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What a scenario is given, and what it contributes to a federation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ one or several, and how a pool of samples is shared out among clients.
 While a run is planned without the files, data sets have their official sizes and no content.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, get_args

@@ -2,8 +2,6 @@
 set is a site, and its subjects are a client's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated

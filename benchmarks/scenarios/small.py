@@ -3,8 +3,6 @@ real digits, and generated scenes or slices for methods of such tasks; and the m
 there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Mapping

@@ -11,8 +11,6 @@ FILE` reads. Whether methods repeat themselves on a GPU, `tests/test_devices.py`
 `--device cpu` runs the same on a core, which takes long but at `--profile smoke`.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Sequence

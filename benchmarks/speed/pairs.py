@@ -6,8 +6,6 @@ each way once, and a ratio is formed within its round: what slows one side slows
 start with another way each, so that none always comes after the same one.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Mapping

@@ -17,8 +17,6 @@ requirements are not ours:
     pip install "pfl[pytorch]==0.6.0" "flwr[simulation]"
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import time

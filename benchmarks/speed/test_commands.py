@@ -7,8 +7,6 @@ shorter; CPU seconds tell these from what two busy cores cost each other. FEDTAB
 names other tables and options of `reproduce` for that.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import resource

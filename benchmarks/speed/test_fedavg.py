@@ -3,8 +3,6 @@
 In fp32 both end with the same weights, which is checked first.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.speed.pairs import compare

@@ -5,8 +5,6 @@ A round trains one fresh network each way, from the same seed, and every round f
 accuracies are over as many seeds as there are rounds, and one for the warm-up, which compiles.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 import time

@@ -2,8 +2,6 @@
 trained beforehand.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.contract.fits import Fit

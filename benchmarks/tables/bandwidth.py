@@ -1,7 +1,5 @@
 """Bytes of planned runs beside the bandwidth in print, and how long they take on a link."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from benchmarks.tables.spec import Table

@@ -2,8 +2,6 @@
 and nothing else.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 that a spec leaves to its class, with the field's docstring as the source, and a line for `list`.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """Columns that are computed from other columns: means over test sets, sums over modalities."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rows, columns and seeds of a table become cells, each with its settings and its data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a command line, a notebook or a file asks for: one set of options, each said once."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

@@ -1,7 +1,5 @@
 """What of a table to run: the options that choose rows, columns and settings, read and checked."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 A spec holds facts and no code: `benchmarks/papers/dlad.py` is the model for the next paper.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import itertools

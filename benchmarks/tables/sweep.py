@@ -1,7 +1,5 @@
 """A table's rows over several privacy budgets: the same table with a column for every epsilon."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

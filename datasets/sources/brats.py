@@ -30,8 +30,6 @@ train and the 125 validation cases are tested, which need no segmentation here; 
 slices of each, numbers 14 to 133 (FL-MRCM's code keeps 14 to 134).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

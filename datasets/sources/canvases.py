@@ -10,8 +10,6 @@ quarter each the two stand-ins for MNIST's. All arithmetic is of whole numbers, 
 machine makes the same canvases.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -24,8 +24,6 @@ A group is in the test split if it is among the first of `datasets.folders.hashe
 id, that hold at least 32 images, as many as the test split of Cell17; they hold 35.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

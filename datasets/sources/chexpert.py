@@ -10,8 +10,6 @@ original's films are larger than 512 pixels, the small version's 320 or 390, and
 512 as the reference does.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

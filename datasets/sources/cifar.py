@@ -9,8 +9,6 @@ content. CINIC-10 is the official image folders
 `CINIC-10/{train,valid,test}/<class>/*.png`, 90,000 images each.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import pickle

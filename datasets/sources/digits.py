@@ -2,8 +2,6 @@
 smoke profile.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 from pathlib import Path

@@ -9,8 +9,6 @@ quarter of them for testing, and about 15 slices of each; no list is published: 
 order of their SHA-256, the first quarter is the test split.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from pathlib import Path

@@ -6,8 +6,6 @@ choices, of no source. What a title calls another site differs as sites do: in c
 acquisition, stain or scanner.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -10,8 +10,6 @@ ImageFolder, in torchvision and in timm, because FedSA's authors cut their ten b
 in that order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

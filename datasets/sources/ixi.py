@@ -13,8 +13,6 @@ skull, from `ixi_hh.npz` (`slices_t1` (143, 6, 96, 80), `subject`), each volume 
 greatest value; a quarter of the subjects is the test split.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

@@ -24,8 +24,6 @@ takes its place, are left out of the first. BraTS has patients of TCGA-LGG too, 
 BraTS these sets may show some of its patients.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ itself, packed (`.gz`) or not, and may be called `train-images.idx3-ubyte` as we
 be called `mnist`, `FashionMNIST` or `fashion-mnist` too.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Sequence
 from dataclasses import replace

@@ -22,8 +22,6 @@ id and organ, `images/ID.png` and `labels/ID.png` of 500 x 500 pixels; divided a
 The class of an image is its organ, by `ORGANS`; its group is the image, for no patient has two.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

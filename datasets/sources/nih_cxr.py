@@ -16,8 +16,6 @@ numbers 0, 1, 2, ... in the place of the 0 it is the first that leaves, in the 3
 suite was built with, every finding that more than one patient of a site has in both its splits.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from functools import partial

@@ -8,8 +8,6 @@ middle, as many as FL-MRCM keeps of BraTS. The sessions of the last subject by n
 split, since every source has one; nothing is measured on it. A group is a session.
 """
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

@@ -14,8 +14,6 @@ equalised as those of the other films are; the reference's blur, which belongs t
 thousand pixels, would here be as wide as a rib and is left out.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

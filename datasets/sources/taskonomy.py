@@ -21,8 +21,6 @@ the mean of the pixels that one covers, segments as the one in the middle. An im
 file is left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

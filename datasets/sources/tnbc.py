@@ -14,8 +14,6 @@ Here patients 1 to 8 are the training split, 37 images, and 9 to 11 the test spl
 resolution (`monuseg-half`): means of 2 x 2 pixels, and of their annotations the first one's.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@ average. docs/fediod.md runs it and prints what it shows. Samples that are held 
 (`partition.validation_share`) are looked at in the place of the test set's.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass

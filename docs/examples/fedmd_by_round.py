@@ -2,8 +2,6 @@
 before each digest. docs/fedad.md runs it and prints what it shows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

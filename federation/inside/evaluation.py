@@ -1,7 +1,5 @@
 """What is measured on data that no method may learn from, and what an upper bound may see."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import torch

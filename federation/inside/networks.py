@@ -1,7 +1,5 @@
 """Networks of a federation: new ones, and those of checkpoints."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What of a run is differentially private: noise, one budget per client, and who has spent what."""
 
-from __future__ import annotations
-
 import bisect
 import functools
 import math

@@ -1,7 +1,5 @@
 """What a federation is made of, for its parts, and its random streams by name."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

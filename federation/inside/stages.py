@@ -1,7 +1,5 @@
 """Expensive steps of a federation, each computed once, whichever cell and process asks first."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """Training as the run has it: its augmentation, streams, execution and protection."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass

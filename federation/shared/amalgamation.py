@@ -6,8 +6,6 @@ teacher never leaves its client; what travels is the target network, and what it
 visit: the local student.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

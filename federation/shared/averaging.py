@@ -2,8 +2,6 @@
 answers as bytes, and attention maps on one grid and in one task's classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch

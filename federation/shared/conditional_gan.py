@@ -11,8 +11,6 @@ gets gradients with respect to the images. The clients' images never leave them.
 D_k is the probability that a pair is generated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple

@@ -2,8 +2,6 @@
 and how many steps an epoch has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ with respect to the images, the loss's gradients with respect to the outputs go 
 respect to the images come up. The client's networks never leave it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -2,8 +2,6 @@
 network that they evaluate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ that takes secure aggregation, which is assumed here and not simulated. What cro
 the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Tasks: what a network's outputs mean, how they are trained, and how they are measured."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import ClassVar, Protocol, cast
 

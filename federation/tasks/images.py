@@ -1,7 +1,5 @@
 """Labels of whole images: one class, or any number of findings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A class, an object or regions of every pixel or voxel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

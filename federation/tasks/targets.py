@@ -1,7 +1,5 @@
 """Annotations as tasks and as targets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

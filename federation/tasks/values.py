@@ -6,8 +6,6 @@ measured; those that are not are zero, and the inverse transform's magnitude is 
 image that a network begins with.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

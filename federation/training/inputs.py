@@ -1,7 +1,5 @@
 """From stored samples to what a network takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar

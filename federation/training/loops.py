@@ -1,7 +1,5 @@
 """The loops of all learning here: training, prediction, and measuring on labelled data."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

@@ -1,7 +1,5 @@
 """How a network is trained: what a method says of a training, and what it is added to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

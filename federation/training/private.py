@@ -1,7 +1,5 @@
 """DP-SGD for a client's training (Abadi et al. 2016), through Opacus."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

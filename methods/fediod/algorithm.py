@@ -7,8 +7,6 @@ from its own images; for what the server asks of these answers it gets gradients
 Only images, outputs and gradients cross the channel, and label counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

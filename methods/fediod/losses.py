@@ -4,8 +4,6 @@ D_k is, as in Eq. 2, the probability that an image is generated: it is trained t
 client's images.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 hyper-parameters of it all, each with its source.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping, Sequence

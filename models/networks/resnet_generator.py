@@ -7,8 +7,6 @@ form in which AsynDGAN's released code trains it, with BatchNorm, dropout in the
 from N(0, 0.02): 11,383,427 parameters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -13,8 +13,6 @@
 - `unchanged`: the input times a factor, a floor for what maps images to images.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

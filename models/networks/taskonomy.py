@@ -6,8 +6,6 @@ names are those of the authors' PyTorch release (alexsax/visual-prior). It takes
 [-1, 1].
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import nn

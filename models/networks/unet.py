@@ -12,8 +12,6 @@ sides of the image.
   reduced profiles, one convolution a level.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

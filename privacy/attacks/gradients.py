@@ -15,8 +15,6 @@ gradient, minimises one minus the cosine plus the total variation, within the ra
 needs no smooth network: it is the attack for ReLU. It takes labels as known, as the paper does.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ steps of plain SGD. A dummy image and its label are moved until a model so train
 the client's did: DLG with answers in the place of the gradient, and no published attack.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

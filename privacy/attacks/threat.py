@@ -2,8 +2,6 @@
 attacker's dummies, so that no factor, step or mode of batch normalisation can differ between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

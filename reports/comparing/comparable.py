@@ -4,8 +4,6 @@ though the code is the same: what a small test set can tell, and what rounding d
 (docs/regression.md has both, measured).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 

@@ -7,8 +7,6 @@ moved by no more than the rule explains is counted apart from those that are the
 digit.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

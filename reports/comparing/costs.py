@@ -2,8 +2,6 @@
 speed benchmarks: the JSON files that pytest-benchmark writes with `--benchmark-json`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

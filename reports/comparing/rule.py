@@ -5,8 +5,6 @@ Welch, B. L. (1947), Biometrika 34, 28-35; Holm, S. (1979), Scandinavian Journal
 65-70.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 for CI, and HTML; and as CSV every cell.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ A picture is as wide as one column of a paper, or as two; its texts are of the s
 stand above and below them, and the file is as high as it takes.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import math

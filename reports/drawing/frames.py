@@ -1,7 +1,5 @@
 """The numbers of a table's lines, for what draws them, and what of a table is drawn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -5,8 +5,6 @@ colour vision (personal.sron.nl/~pault, 2021), a marker and a hatch. A method th
 has a look of its own by its name, so that adding one changes no other.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@ images, and where; of the arrays that cells leave a function for each measure.
 All are drawn as a grid of images in RGB. What a kind of picture shows is painted into them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Plots of tables: bars per column, rows below each other, or lines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plots of clients: what each holds, and how much of each leaks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

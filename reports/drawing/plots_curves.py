@@ -1,7 +1,5 @@
 """Plots of a metric over epochs, and against the bytes that have crossed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 Figure 4a).
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A plot of teachers: transfer accuracy against similarity (FedSA's Table 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

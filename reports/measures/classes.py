@@ -1,7 +1,5 @@
 """A table of what clients hold."""
 
-from __future__ import annotations
-
 from reports.measures.kind import Pictured
 
 

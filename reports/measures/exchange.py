@@ -2,8 +2,6 @@
 terms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

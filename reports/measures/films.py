@@ -1,7 +1,5 @@
 """A table whose picture shows where networks look in films."""
 
-from __future__ import annotations
-
 from reports.measures.kind import Pictured
 
 

@@ -1,7 +1,5 @@
 """Tables of numbers over epochs and bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Tables of generated, recovered and segmented images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from reports.measures.kind import Kind, Pictured

@@ -5,8 +5,6 @@ by their names, `MEASURES`. A measure without one, or one that this version does
 as `Kind` does: a table of plain numbers and bars.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Mapping, Sequence

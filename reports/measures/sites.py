@@ -1,7 +1,5 @@
 """Tables of models by the site that tests them."""
 
-from __future__ import annotations
-
 from reports.measures.kind import Kind, Pictured
 
 

@@ -2,8 +2,6 @@
 good they are at their own tasks, and how far a row that begins with one is above the table's first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

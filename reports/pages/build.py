@@ -2,8 +2,6 @@
 from records, and all of them in one Markdown page.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

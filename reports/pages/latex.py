@@ -1,7 +1,5 @@
 """A table in LaTeX, for a paper that uses booktabs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The page of all methods that were run on equal terms: sort, filter, and what it would pick."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -2,8 +2,6 @@
 the top of the page, and as Markdown.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

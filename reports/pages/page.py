@@ -4,8 +4,6 @@ It reads what `reproduce` wrote and nothing else, and needs no network: style, s
 lie in the page. Only the files that it offers for download lie beside it.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections import Counter

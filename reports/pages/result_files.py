@@ -1,7 +1,5 @@
 """The tables in a folder of results: the files of each, read when they are asked for."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property

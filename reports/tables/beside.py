@@ -5,8 +5,6 @@ It stands where the data, the rest of the column and the public images are those
 budgets may be others.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

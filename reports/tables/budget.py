@@ -5,8 +5,6 @@ A family is a method and those whose classes derive from it. Its rows train alik
 says otherwise, so a row that does not is marked: it wins or loses by its budget too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ A claim is a predicate (`reports.tables.predicates`). Under `for all` every comb
 counts as one comparison; `some`, `most` and no quantifier count once.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

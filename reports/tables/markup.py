@@ -2,8 +2,6 @@
 escaped that is not markup already, Markdown by the filter `escaped`.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -2,8 +2,6 @@
 run became its number, what was spent, and what failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd

@@ -5,8 +5,6 @@ Demsar, J. (2006), Statistical comparisons of classifiers over multiple data set
 Machine Learning Research 7, 1-30.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

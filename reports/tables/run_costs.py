@@ -1,7 +1,5 @@
 """What the records of runs say of their cost: seconds, and accuracy at equal bytes and time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Standings as files that other tools read: one JSON, and two CSVs."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ those of the measure `selection` (its Figure 4a) the column keys `selection` and
 counted from 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A table for a terminal."""
 
-from __future__ import annotations
-
 import pandas as pd
 from rich.table import Table as RichTable
 from rich.text import Text

@@ -1,7 +1,5 @@
 """How a metric is written, drawn and judged in a table: its unit, digits and range there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 seconds to say so.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The code that docs/adding.md shows."""
 
-from __future__ import annotations
-
 import re
 
 from results.sourcecode import ROOT

@@ -1,7 +1,5 @@
 """docs/adding.md shows the hooks of methods as the code has them."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

@@ -1,7 +1,5 @@
 """Every command that README and docs show works; every file they name exists."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import re

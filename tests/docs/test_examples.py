@@ -1,7 +1,5 @@
 """The examples in docs/examples run as they are, and show what the command makes."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

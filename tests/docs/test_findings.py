@@ -1,7 +1,5 @@
 """The page of findings counts claims as the gallery does, and as its own lines say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

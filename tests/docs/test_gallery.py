@@ -1,7 +1,5 @@
 """The gallery shows the pictures that are committed, and says of each what its table says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

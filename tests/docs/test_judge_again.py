@@ -1,7 +1,5 @@
 """Committed verdicts are what today's rules say of the committed records."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.pages.result_files import Result, find_results

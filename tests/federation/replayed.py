@@ -1,7 +1,5 @@
 """Small trainings whose steps may be replayed."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

@@ -1,7 +1,5 @@
 """Steps that are recorded and replayed end where steps end that are taken."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

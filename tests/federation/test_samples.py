@@ -1,7 +1,5 @@
 """Samples seen, counted by hand; a run has the same count whatever it finds in the cache."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """What computations find around them: put back, and the run's own for a stage."""
 
-from __future__ import annotations
-
 import os
 import random
 import warnings

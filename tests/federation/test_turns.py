@@ -1,7 +1,5 @@
 """Trainings that take turns: their order, and what each has for itself."""
 
-from __future__ import annotations
-
 from contextvars import ContextVar
 
 import pytest

@@ -1,7 +1,5 @@
 """What a run shows while it goes on, and that nobody's watching changes a number."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

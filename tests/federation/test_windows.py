@@ -1,7 +1,5 @@
 """Windows over samples that are larger than a network takes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given

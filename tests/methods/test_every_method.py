@@ -1,7 +1,5 @@
 """What holds for every method: its plan, an interrupted fit, and clients that are not alike."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

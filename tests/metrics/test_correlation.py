@@ -1,7 +1,5 @@
 """Correlation coefficients by hand, against print, and where there are none."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Whether runs of a few epochs had settled, by hand."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Figures that would be saved, for tests of what is drawn."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """A layout and lines for tests of what is drawn."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.text import Annotation
 

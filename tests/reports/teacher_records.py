@@ -2,8 +2,6 @@
 them.
 """
 
-from __future__ import annotations
-
 from results.published import published_table
 from results.record import Measurement
 from tests.records import made_record

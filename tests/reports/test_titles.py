@@ -1,7 +1,5 @@
 """Texts of somebody else, wherever a reader meets them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A small folder of results, as `reproduce` leaves it, for tests of the page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reports.pages.sheet import Sheet

@@ -1,7 +1,5 @@
 """Arrays in a record are text there, and the same arrays when they are read."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

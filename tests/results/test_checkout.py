@@ -1,7 +1,5 @@
 """What a checkout of the repository does to files whose checksums are kept."""
 
-from __future__ import annotations
-
 import subprocess
 
 from results.sourcecode import ROOT

@@ -1,7 +1,5 @@
 """Records as frames: tidy lines, their means over seeds, and what stands in print beside them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

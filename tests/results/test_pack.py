@@ -1,7 +1,5 @@
 """A cache in one file."""
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

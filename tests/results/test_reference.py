@@ -1,7 +1,5 @@
 """The committed regression reference can fall: every cell is far above what no method gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

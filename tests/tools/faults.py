@@ -4,8 +4,6 @@ than an undisturbed run: killed commands and workers, and runs at once.
     python -m tests.tools.faults
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

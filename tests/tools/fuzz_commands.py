@@ -8,8 +8,6 @@ with a traceback, with more or less than one line, with another exit code, not a
 file changed that it was not to write. The exit code is 1 if there is any such.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

@@ -4,8 +4,6 @@ writes the verdicts and the pages that show them. No number changes.
     python -m tests.tools.judge_again FOLDER
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

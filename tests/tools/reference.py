@@ -3,8 +3,6 @@
 python -m tests.tools.reference FOLDER [--go-on]
 """
 
-from __future__ import annotations
-
 import argparse
 import configparser
 import shlex

@@ -1,7 +1,5 @@
 """Methods whose clients' answers are attacked, one file each: what the server observes of one."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from typing import Any

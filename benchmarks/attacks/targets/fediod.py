@@ -2,8 +2,6 @@
 scores, the mean score of its own images, and the gradient with respect to the server's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

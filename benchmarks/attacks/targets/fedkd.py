@@ -1,7 +1,5 @@
 """FedKD: a client sends its logits for the public images, once."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.func import functional_call
 

@@ -1,7 +1,5 @@
 """FedIOD's Figure 4: what is compared with what, from the command line and by hand."""
 
-from __future__ import annotations
-
 import csv
 import re
 from types import SimpleNamespace

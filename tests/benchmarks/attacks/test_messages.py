@@ -2,8 +2,6 @@
 be done is said.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import json

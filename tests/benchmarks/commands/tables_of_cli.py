@@ -1,7 +1,5 @@
 """Commands with a folder of their own, and the tables that they write there."""
 
-from __future__ import annotations
-
 import csv
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What the command line says of itself: version, completion, and how long smoke takes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

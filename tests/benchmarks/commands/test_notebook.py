@@ -1,7 +1,5 @@
 """`benchmarks.reproduce`: what a notebook gets, and how it is told what is wrong."""
 
-from __future__ import annotations
-
 import multiprocessing
 
 import pytest

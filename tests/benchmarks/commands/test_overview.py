@@ -1,7 +1,5 @@
 """What there is and what it costs: `list`, `show`, `data` and `plan`."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

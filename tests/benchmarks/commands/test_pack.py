@@ -1,7 +1,5 @@
 """A run that goes on on another machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from results.frame import read_records

@@ -1,7 +1,5 @@
 """What a user does wrong, and what is wrong with a method of the user's own: one clear message."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

@@ -1,7 +1,5 @@
 """`reproduce` as a user meets it: tables, resuming, workers, plug-ins, damage and merging."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

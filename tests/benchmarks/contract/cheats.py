@@ -2,8 +2,6 @@
 reach for and what they send.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

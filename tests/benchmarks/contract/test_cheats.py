@@ -1,7 +1,5 @@
 """No cheat that is an honest mistake in disguise keeps the contract."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

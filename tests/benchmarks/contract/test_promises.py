@@ -1,7 +1,5 @@
 """The contract, on every method found and on methods that break it."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import itertools

@@ -1,7 +1,5 @@
 """What a run exchanges, and what a method is chosen by beside its accuracy, by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Where networks look in films, and how well they tell findings, by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a run's history to its numbers, and the bytes that had crossed by then."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Images that are made, and what is seen in images, by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures are found by their place; what one takes, and what it needs of a cell, is its own."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

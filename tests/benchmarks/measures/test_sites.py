@@ -1,7 +1,5 @@
 """Metrics on the test samples of each site, and what is shown of them, by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from types import SimpleNamespace

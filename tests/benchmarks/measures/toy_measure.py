@@ -2,8 +2,6 @@
 then.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.tables.measure import Config, FittedCell, Measure, Taken

@@ -1,7 +1,5 @@
 """Tables as if their cells had given what the paper prints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from benchmarks.running.events import record_of

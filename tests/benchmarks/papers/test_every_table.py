@@ -2,8 +2,6 @@
 their cells, no two of them are one, and the card has every field of their methods.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

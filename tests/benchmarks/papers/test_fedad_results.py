@@ -1,7 +1,5 @@
 """FedAD's tables as they are printed and written, from the numbers in print."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 

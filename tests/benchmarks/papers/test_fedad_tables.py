@@ -1,7 +1,5 @@
 """FedAD's tables: the paper's settings in their cells."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.tables import registry

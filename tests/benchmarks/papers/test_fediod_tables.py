@@ -2,8 +2,6 @@
 differ.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import shlex

@@ -2,8 +2,6 @@
 hour.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.reporting.cards import reduced

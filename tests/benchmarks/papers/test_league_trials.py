@@ -1,7 +1,5 @@
 """The league's learning rates are the best of the trials that are committed."""
 
-from __future__ import annotations
-
 import csv
 import math
 from pathlib import Path

@@ -2,8 +2,6 @@
 and the papers' settings in them.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.tables import registry

@@ -1,7 +1,5 @@
 """A run whose records tests make by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.running.table_run import TableRun

@@ -1,7 +1,5 @@
 """Records of a table of two scores, FedIOD's Table 7."""
 
-from __future__ import annotations
-
 from results.record import Measurement, Record
 
 COLUMN = "dataset=cifar10 alpha=0.1"

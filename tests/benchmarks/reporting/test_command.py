@@ -1,7 +1,5 @@
 """The command under a table makes the cells that it has."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The labels of a table say what its numbers were made from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from benchmarks.reporting.layout import layout_of

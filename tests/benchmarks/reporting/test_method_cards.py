@@ -1,7 +1,5 @@
 """What a method's card says, and that the page in docs is the one that the command writes."""
 
-from __future__ import annotations
-
 from benchmarks.reporting.method_cards import (
     card,
     cards_page,

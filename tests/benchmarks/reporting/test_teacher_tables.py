@@ -1,7 +1,5 @@
 """FedSA's Table 3 and Figure 4a from records to the page: what a command writes of them."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

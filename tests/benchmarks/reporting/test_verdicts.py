@@ -1,7 +1,5 @@
 """Claims are judged on what the records hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

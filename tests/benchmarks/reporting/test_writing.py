@@ -2,8 +2,6 @@
 pictures of several metrics.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import asdict, replace

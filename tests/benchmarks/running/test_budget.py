@@ -1,7 +1,5 @@
 """All rows of a table with a budget learn from as many samples, by whatever length they have."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

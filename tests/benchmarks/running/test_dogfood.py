@@ -1,7 +1,5 @@
 """The suite's own regression check finds a fault that somebody made."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

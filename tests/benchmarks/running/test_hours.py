@@ -1,7 +1,5 @@
 """Devices and their hours, and the table of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

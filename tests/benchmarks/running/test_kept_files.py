@@ -1,7 +1,5 @@
 """A command adds to a table's files, and takes nothing away."""
 
-from __future__ import annotations
-
 import tempfile
 import threading
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Minutes a row: by records of the same cells, scaled to this machine, else by its speed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Plans: the same code path without the work, with hand-computed sizes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

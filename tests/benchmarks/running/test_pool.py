@@ -1,7 +1,5 @@
 """Workers over cells: what is run again, and after what."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from benchmarks.running.events import Context

@@ -1,7 +1,5 @@
 """Progress while a command runs, as wide as the terminal, and in TensorBoard's files."""
 
-from __future__ import annotations
-
 import io
 import sys
 from dataclasses import replace

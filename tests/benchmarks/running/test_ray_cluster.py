@@ -2,8 +2,6 @@
 one killed on the way.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -2,8 +2,6 @@
 that.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A user's own settings are tried before anything runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

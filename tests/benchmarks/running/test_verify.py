@@ -1,7 +1,5 @@
 """Recomputing recorded cells: what matches, what does not, and what cannot be judged."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Federations of images from the configurations of tables."""
 
-from __future__ import annotations
-
 from baselines.standalone import Standalone
 from benchmarks.scenarios import images
 from benchmarks.scenarios.assembly import Run, build_federation

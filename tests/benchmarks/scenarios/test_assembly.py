@@ -1,7 +1,5 @@
 """A federation of a scenario's parts: what the configuration adds, and what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

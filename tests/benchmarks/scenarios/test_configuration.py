@@ -1,7 +1,5 @@
 """Flat configurations and their sections: what is refused, what is taken as it is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

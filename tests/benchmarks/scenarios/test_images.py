@@ -1,7 +1,5 @@
 """Federations of images: sizes, public and validation sets, what clients share between tables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Samples with targets for every pixel: sites, patches, windows and who holds what."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

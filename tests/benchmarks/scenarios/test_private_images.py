@@ -1,7 +1,5 @@
 """Federations whose clients hold another set than the target, or tasks of their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """What a site has of its data set, at sides that are equal or differ."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Slices of several sites: who holds what, what is measured of k-space, and what is tested."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the measuring kit prints and writes; how fast anything is no test looks at."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

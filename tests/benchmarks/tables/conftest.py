@@ -1,7 +1,5 @@
 """Tables whose cells are looked at."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.tables import registry

@@ -1,7 +1,5 @@
 """Bytes beside print, by hand and by `plan`, and how long they take on a link."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Cells: what a selection gives, and what a cell's identity depends on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import metadata
 

@@ -1,7 +1,5 @@
 """What is read of a method's source: settings that specs leave to its class, its line in `list`."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.reporting.method_cards import summary

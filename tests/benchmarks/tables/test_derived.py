@@ -1,7 +1,5 @@
 """Columns computed from other columns, by hand, and the means that FedAD's Table 8 prints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Cells of tables with other public or private data, rows of another protocol and offered rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

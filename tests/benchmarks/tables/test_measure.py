@@ -1,7 +1,5 @@
 """What a measure is given of a fitted federation, and of how many values a mean is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Things are found by their place, unknown names offer near ones, duplicates are errors."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

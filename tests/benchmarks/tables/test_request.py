@@ -1,7 +1,5 @@
 """Requests: texts of a command line and values of a notebook mean the same."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 

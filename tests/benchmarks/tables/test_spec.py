@@ -1,7 +1,5 @@
 """Specs agree with the published tables, and settings resolve by profile and column."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

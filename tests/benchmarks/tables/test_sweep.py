@@ -1,7 +1,5 @@
 """Sweeps: the derived table, and what the command leaves."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex

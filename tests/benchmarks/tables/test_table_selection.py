@@ -1,7 +1,5 @@
 """Selections: what the options that choose rows and settings mean, and what they refuse."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import replace
 

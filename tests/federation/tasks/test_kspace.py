@@ -1,7 +1,5 @@
 """Undersampled k-space: transforms by hand, and masks by their counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

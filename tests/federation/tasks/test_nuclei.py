@@ -1,7 +1,5 @@
 """Touching objects as three classes per pixel: the loss by hand, and the way back to objects."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

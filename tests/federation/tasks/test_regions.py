@@ -1,7 +1,5 @@
 """Regions of label maps: losses by hand, masks, and which metrics they have."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

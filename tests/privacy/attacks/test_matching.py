@@ -2,8 +2,6 @@
 give the image away.
 """
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """Result sets for tests of what compares them."""
 
-from __future__ import annotations
-
 import json
 
 from reports.comparing.compare import compare_results

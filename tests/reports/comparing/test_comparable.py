@@ -1,7 +1,5 @@
 """What is never compared, and what may differ between two machines."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

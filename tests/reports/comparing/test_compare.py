@@ -1,7 +1,5 @@
 """The rule of the regression report."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -2,8 +2,6 @@
 benchmarks.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Time and memory of a table, and settings that differ."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.comparing.rule import COST

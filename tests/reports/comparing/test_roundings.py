@@ -2,8 +2,6 @@
 made): none of them is a regression, and a loss of the wrong sign under one of them is.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import statistics

@@ -1,7 +1,5 @@
 """The tests of the regression report, by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.comparing.rule import explained, holm, measurements, p_value

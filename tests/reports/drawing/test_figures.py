@@ -1,7 +1,5 @@
 """The size of a picture, its title and footnote, the axes of metrics."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A method looks the same in every picture, and like no other of its table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Images beside each other, and what is painted into them."""
 
-from __future__ import annotations
-
 import matplotlib
 import numpy as np
 import pytest

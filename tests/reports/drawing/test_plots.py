@@ -1,7 +1,5 @@
 """Plots: the axes of metrics and units, and pictures that are written."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """How much of each client leaks."""
 
-from __future__ import annotations
-
 from reports.drawing import plots_clients
 from tests.reports.drawn import layout, line, shown
 

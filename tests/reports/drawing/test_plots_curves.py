@@ -1,7 +1,5 @@
 """Plots of curves over epochs."""
 
-from __future__ import annotations
-
 from reports.drawing import plots_curves
 from tests.reports.drawn import layout, line, shown, visible
 

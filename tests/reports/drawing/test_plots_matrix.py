@@ -1,7 +1,5 @@
 """Matrices of what was trained here and tested there."""
 
-from __future__ import annotations
-
 from reports.drawing.plots_matrix import is_matrix, site_plot
 from tests.reports.drawn import layout, line, shown, table_of
 

@@ -1,7 +1,5 @@
 """Pictures of a ranking, by what their axes hold: ranks, planes of a cost, and a panel a method."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

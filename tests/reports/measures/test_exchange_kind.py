@@ -1,7 +1,5 @@
 """What a scorecard says and draws beside its numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

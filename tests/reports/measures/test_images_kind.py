@@ -1,7 +1,5 @@
 """Kinds whose picture is drawn from the arrays that cells leave."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A measure is shown as the file of its name says, and as plain numbers without one."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A real browser, where one is installed."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -2,8 +2,6 @@
 what lies in it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

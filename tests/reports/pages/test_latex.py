@@ -1,7 +1,5 @@
 """Tables in LaTeX: what a paper's reader sees, and nothing that LaTeX would trip over."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.pages.latex import escape, latex_table

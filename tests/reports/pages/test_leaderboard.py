@@ -1,7 +1,5 @@
 """The page of methods on equal terms."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -2,8 +2,6 @@
 computes, it filters, picks, and fits a phone.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from reports.pages.leaderboard import render_leaderboard

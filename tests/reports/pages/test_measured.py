@@ -1,7 +1,5 @@
 """What of print is measured, by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The page of all tables: what it shows of a folder of results, and that it needs nothing else."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -2,8 +2,6 @@
 phone.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

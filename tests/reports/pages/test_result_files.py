@@ -1,7 +1,5 @@
 """Which tables a folder holds, and which of them are a paper's own."""
 
-from __future__ import annotations
-
 import pytest
 
 from federation.execution import COMPILE, PRECISIONS, Execution

@@ -1,7 +1,5 @@
 """Accuracy under privacy and what leaks, beside the numbers of a scorecard, by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.tables.beside import Attack, attack_on, with_leakage, with_private

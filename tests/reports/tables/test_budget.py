@@ -1,7 +1,5 @@
 """Budgets of rows, and which of them are not those of their family."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

@@ -2,8 +2,6 @@
 refuses what is not in the grammar.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Markdown shows a text as it is."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.tables.markup import code, escaped, markdown_table

@@ -1,7 +1,5 @@
 """What a reader is told below a table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from reports.tables.notes import legend

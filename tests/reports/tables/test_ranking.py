@@ -1,7 +1,5 @@
 """Ranks over conditions, by hand and by tables of the literature."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

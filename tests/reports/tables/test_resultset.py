@@ -1,7 +1,5 @@
 """Reading result sets: which files belong, and every kind of damage."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.tables.resultset import read_pair, read_set

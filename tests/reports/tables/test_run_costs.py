@@ -1,7 +1,5 @@
 """What runs cost, and how accurate they are at equal cost, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

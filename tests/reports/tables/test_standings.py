@@ -1,7 +1,5 @@
 """Methods over the conditions of a scorecard, by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Files of a leaderboard: what every line and entry has."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """Tables as drawn: panels, metrics, marks, units and failures."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

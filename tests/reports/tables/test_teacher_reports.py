@@ -2,8 +2,6 @@
 plots.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

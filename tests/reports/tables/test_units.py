@@ -2,8 +2,6 @@
 the unit.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from reports.tables.units import scale_of, unit_of
