@@ -47,7 +47,7 @@ class AsynDGAN(GanSettings, Method):
         "features": "vgg16-random",
         "generator_lr": 2e-3,
         "batch_size": 4,
-        "steps": 12,
+        "steps": 6,
         "constant_epochs": 2,
         "decay_epochs": 1,
     }

@@ -32,6 +32,7 @@ class FedIODReconstruction(FedIODSegmentation):
         "uniqueness": 0.0,
         "l1": 30.0,
         "perceptual": 0.0,
+        "batch_size": 2,
         "steps": 6,
         "epochs": 2,
     }

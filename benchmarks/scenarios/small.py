@@ -74,12 +74,12 @@ SITES: Mapping[str, Scalar] = {
     "partition.kind": "by-site",
     "partition.clients": 2,
     "partition.public_limit": 0,
-    "partition.pool_limit": 24,
+    "partition.pool_limit": 16,
     "network.client": "unet-8-in",
     "network.server": "unet-8-in",
     "augmentation.rotation": 0,
 }
-"""Two clients with 24 generated slices of heads each; a fit takes a few seconds."""
+"""Two clients with 16 generated slices of heads each; a fit takes a second or two."""
 
 LEAST: Mapping[str, float] = {"accuracy": 0.25, "miou": 0.11, "ssim": 0.5}
 """What a method that learns reaches, by the task's headline: of ten digits; of eight classes, of

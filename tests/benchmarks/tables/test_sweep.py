@@ -44,7 +44,7 @@ def test_a_table_of_methods_without_a_private_form_is_refused():
 
 def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
     done = shared_command(
-        *shlex.split("benchmarks sweep fediod/table1 --epsilon 50 --only row=standalone,fedkd"),
+        *shlex.split("benchmarks sweep fediod/table1 --epsilon 50 --only row=standalone,fedavg"),
         *shlex.split("--only dataset=cifar10 --only alpha=1 --methods +centralized --results"),
         str(tmp_path),
     )
@@ -55,7 +55,7 @@ def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
         lines = list(csv.DictReader(stream))
     spent = {(line["row"], line["column"].rpartition("=")[2]): line["epsilon"] for line in lines}
     assert set(spent) == {
-        (row, epsilon) for row in ("standalone", "fedkd") for epsilon in ("50", "inf")
+        (row, epsilon) for row in ("standalone", "fedavg") for epsilon in ("50", "inf")
     }
     for (_, target), epsilon in spent.items():
         assert (
