@@ -1,5 +1,6 @@
 """The numbers of a table's lines, for what draws them, and what of a table is drawn."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from reports.tables.table import (
     Panel,
     blocks,
     cut_short,
+    heading,
     is_number,
     left_out,
 )
@@ -81,8 +83,23 @@ def runs_along(panel: Panel) -> bool:
     return numbers > 1 and len(panel.columns) - numbers <= 1
 
 
-def panel_name(panel: Panel) -> str:
-    """What tells a panel of a metric apart: its keys, those of its column too if it has but one."""
+def panel_names(panels: Sequence[Panel]) -> tuple[list[str], str]:
+    """What tells the panels of a picture apart, and what all of several have in common. Values have
+    their keys with them where two keys have one value.
+    """
+    every = [_keys(panel) for panel in panels]
+    shared = set.intersection(*(set(keys.items()) for keys in every)) if len(every) > 1 else set()
+    apart = [{k: v for k, v in keys.items() if (k, v) not in shared} for keys in every]
+    items = {item for keys in apart for item in keys.items()}
+    alike = len({value for _, value in items}) < len(items)
+    names = [
+        ", ".join(f"{key} {value}" for key, value in keys.items()) if alike else heading(keys)
+        for keys in apart
+    ]
+    return names, heading({k: v for k, v in every[0].items() if (k, v) in shared})
+
+
+def _keys(panel: Panel) -> dict[str, str]:
+    """The keys of a panel, those of its column too if it has but one."""
     (column, *others) = panel.columns
-    keys = {**panel.keys, **({} if others else parse_column(column))}
-    return ", ".join(f"{key} {value}" for key, value in keys.items())
+    return {**panel.keys, **({} if others else parse_column(column))}

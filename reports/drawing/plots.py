@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from reports.drawing.figures import (
     styled,
     vertical_axis,
 )
-from reports.drawing.frames import drawn_blocks, ends, panel_name, runs_along
+from reports.drawing.frames import drawn_blocks, ends, panel_names, runs_along
 from reports.drawing.palette import Look, looks_of
 from reports.tables.table import Block, Layout, Panel, ShownTable, is_number, row_title
 
@@ -109,6 +109,8 @@ def table_plot(table: ShownTable, path: Path) -> None:
         height = 1.75 + 0.3 * any(map(_slanted, panels))
     figure, axes = page([len(block.panels) for block, _ in shown], needs, height, margin)
     row_looks = looks_of(layout, named=single)
+    names, common = panel_names(panels)
+    titles = iter(names)
     for (block, numbers), places, need in zip(shown, axes, needs, strict=True):
         bounds = _bounds(block)
         shown_ends = [*ends(numbers), *ends(numbers, "published", "published_std")]
@@ -118,12 +120,14 @@ def table_plot(table: ShownTable, path: Path) -> None:
             of_rows = {row: _of_row(numbers, panel, row) for row in rows}
             of_rows = {row: of for row, of in of_rows.items() if of["value"].notna().any()}
             one = Shown(layout, block, panel, of_rows, rows, row_looks, span, _group(numbers))
-            axis.set_title(filled(panel_name(panel), need, LABEL))
+            axis.set_title(filled(next(titles), need, LABEL))
             if far is not None and not along:
                 (axis.set_xscale if single else axis.set_yscale)("log")
             (_lines if along else _rows if single else _bars)(axis, one)
             if not single:
                 vertical_axis(axis, span, block.scale.title, number == 0)
+    if layout.title and common:
+        layout = replace(layout, labels=(f"{common} in all panels", *layout.labels))
     finish(figure, layout, path)
 
 

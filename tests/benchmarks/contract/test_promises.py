@@ -276,6 +276,15 @@ class Crasher(Method):
         return size / 0
 
 
+def test_of_a_method_that_does_not_repeat_itself_nothing_further_is_compared(monkeypatch):
+    monkeypatch.setattr(promises, "small_method", lambda entry: entry())
+    _, repeats, *others = promises.judge(Gambler)
+    assert repeats.word == promises.BROKEN
+    assert [verdict.word for verdict in others] == [promises.NOT_JUDGED] * (
+        len(promises.CHECKS) - 2
+    )
+
+
 def test_a_finding_has_the_line_of_the_methods_fit_of_its_class_or_of_the_error():
     source = Path(__file__).read_text().splitlines()
 

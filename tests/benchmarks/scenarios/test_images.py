@@ -35,6 +35,16 @@ def test_mnist_is_divided_into_the_papers_sizes(distribution):
     assert len(division.test) == 10_000
 
 
+def test_validation_samples_are_neither_public_nor_a_clients_where_one_data_set_serves_all():
+    config = config_of("table2", dataset="mnist", distribution="iid")
+    division = divide({**config, "partition.validation_share": 0.1}, mnist_labels(), Seeds())
+    assert (len(division.public), len(division.validation)) == (48_000, 1_200)
+    assert [len(own) for own in division.clients] == [5_400] * 10
+    held = set(division.validation)
+    assert not held & set(division.public)
+    assert not held & set(np.concatenate(division.clients))
+
+
 def test_cinic_uses_its_validation_split_as_public_set():
     labels = {name: np.arange(90_000) % 10 for name in ("train", "valid", "test")}
     division = divide(config_of("table2", dataset="cinic10", distribution="niid1"), labels, Seeds())

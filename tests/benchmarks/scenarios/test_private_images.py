@@ -223,3 +223,9 @@ def test_teachers_have_tasks_of_their_own_and_networks_to_suit():
 def test_a_network_that_makes_maps_is_refused_for_classification():
     with pytest.raises(ModelError, match=r"^unet-narrow makes maps, and the task needs scores"):
         rooms("classification", **{"network.server": "unet-narrow"})
+
+
+def test_tasks_are_given_in_turn_to_more_teachers_than_there_are():
+    clients = rooms(**{"partition.clients": 3, "partition.teachers": "class+normal"}).clients
+    tasks = [Classification(6), DenseRegression(3), Classification(6)]
+    assert [client.task for client in clients] == tasks

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reports.drawing import plots
-from reports.drawing.frames import panel_name
+from reports.drawing.frames import panel_names
 from reports.tables.table import Panel
 from tests.reports.drawn import COLUMNS, layout, line, shown, visible
 
@@ -16,9 +16,9 @@ def test_metrics_with_several_panels_are_rows_of_panels(drawn, tmp_path):
     axes = visible(drawn[0])
     assert [axis.get_ylabel() for axis in axes] == ["Dice", "", "", "SSIM", "", ""]
     assert [axis.get_title() for axis in axes[:3]] == [
-        "dataset mnist",
-        "dataset cifar10",
-        "dataset cinic10",
+        "mnist",
+        "cifar10",
+        "cinic10",
     ]
 
 
@@ -184,6 +184,11 @@ def test_a_line_has_its_printed_values_and_its_level_at_infinity(drawn, tmp_path
     assert [list(one.get_xdata()) for one in printed] == [[1, 10, 100, 100]]
 
 
-def test_a_panel_is_named_by_its_keys_and_by_its_column_if_it_has_but_one():
-    assert panel_name(Panel({"train": "x", "test": "x"}, {"c": "c", "d": "d"})) == "train x, test x"
-    assert panel_name(Panel({"train": "x"}, {"train=x test=y": "y"})) == "train x, test y"
+def test_panels_are_named_by_what_tells_them_apart_with_keys_where_values_could_be_mistaken():
+    two = {"c": "c", "d": "d"}
+    sites = [Panel({"train": a, "test": b}, two) for a, b in ("xx", "xy", "yx")]
+    assert panel_names(sites)[0] == ["train x, test x", "train x, test y", "train y, test x"]
+    crossed = [Panel({"data": d, "clients": n}, two) for d in "xy" for n in "35"]
+    assert panel_names([*crossed, Panel({}, two)])[0][::4] == ["x, clients 3", ""]
+    assert panel_names(crossed[:2]) == (["clients 3", "clients 5"], "x")
+    assert panel_names([Panel({"train": "x"}, {"train=x test=y": "y"})]) == (["x, y"], "")
