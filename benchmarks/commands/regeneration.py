@@ -86,8 +86,8 @@ def regenerate(
     judge_plugins(console, runs)
     for run in (run for run in runs if run.records):
         with run.files.locked():
-            written = write_table(run, request.plain)
-        print_table(console, run, written)
+            table = write_table(run, request.plain)
+        print_table(console, run, table)
         if profile != "paper":
             methods = methods_of(run, list(run.records.values()))
             text = cards.reduced(run.paper, run.table, profile, methods)

@@ -8,49 +8,49 @@ from rich.markup import escape
 
 from benchmarks.reporting.layout import layout_of
 from benchmarks.reporting.verdicts import judge_claims
-from benchmarks.reporting.writing import Written
 from benchmarks.running.table_run import TableRun
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import matches, wanted_values
 from reports.measures.kind import find_kind
-from reports.pages.sheet import Sheet, is_measured
+from reports.pages.sheet import is_measured
 from reports.tables.budget import budget_rows, terminal_budget
 from reports.tables.notes import legend
+from reports.tables.table import ShownTable
 from reports.tables.terminal import terminal_tables
 from reports.tables.units import scale_of
 from results.record import Record
 
 
-def print_table(console: Console, run: TableRun, written: Written) -> None:
+def print_table(console: Console, run: TableRun, table: ShownTable) -> None:
     """Print the numbers that this command was asked for, verdicts, and where the files lie."""
-    asked = [record for record in written.records if record.cell in run.records]
-    _print_numbers(console, run, written.sheet, written.lines, asked)
-    earlier = len(written.records) - len(asked)
+    asked = [record for record in table.records if record.cell in run.records]
+    _print_numbers(console, run, table, asked)
+    earlier = len(table.records) - len(asked)
     if earlier:
         text = f"{earlier} cells from earlier commands into this folder are in the files alone"
         console.print(f"[dim]{text}; the records say when[/]", soft_wrap=True)
-    print_claims(console, judge_claims(run, asked) if earlier else written.claims)
-    console.print(
-        f"wrote {escape(', '.join(map(str, written.paths)))} (and .svg, .pdf)", soft_wrap=True
-    )
+    print_claims(console, judge_claims(run, asked) if earlier else table.claims)
+    suffixes = ("csv", "md", "records.jsonl", *(["claims.csv"] if table.claims else []), "png")
+    wrote = ", ".join(str(run.files.path(suffix)) for suffix in suffixes)
+    console.print(f"wrote {escape(wrote)} (and .svg, .pdf)", soft_wrap=True)
 
 
 def _print_numbers(
-    console: Console, run: TableRun, sheet: Sheet, lines: pd.DataFrame, asked: Sequence[Record]
+    console: Console, run: TableRun, table: ShownTable, asked: Sequence[Record]
 ) -> None:
     """Print the numbers of the records that were asked for, and what a reader must know of them."""
-    of_asked = lines_of(with_derived(asked, run.table.derived), lines)
-    layout, shown = layout_of(run, asked), sheet.shown(of_asked)
+    kind, told = find_kind(run.table.measure), list(table.told)
+    of_asked = lines_of(with_derived(asked, run.table.derived), table.lines)
+    layout, shown = layout_of(run, asked), kind.shown(of_asked)
     console.print(
         f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
         f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
     )
-    kind, told = find_kind(run.table.measure), list(sheet.told)
     if kind.ranks_first:
         console.print(escape(told.pop(0)), soft_wrap=True)
     brief = kind.brief(shown)
-    for table in terminal_tables(layout, brief):
-        console.print(table)
+    for part in terminal_tables(layout, brief):
+        console.print(part)
     others = shown.loc[~shown["metric"].isin(brief["metric"]), "metric"].unique()
     if len(others):
         titles = ", ".join(scale_of(metric, layout.unit).title for metric in others)

@@ -2,9 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 
@@ -35,19 +33,9 @@ from results.sourcecode import source_digest
 from results.store import summarise, write_csv, write_sealed_csv
 
 
-@dataclass(frozen=True)
-class Written:
-    """A table as its files have it, with what earlier commands have left of it."""
-
-    lines: pd.DataFrame
-    records: list[Record]
-    sheet: Sheet
-    claims: list[dict[str, str]]
-    paths: tuple[Path, ...]
-
-
-def write_table(run: TableRun, plain: bool = False) -> Written:
-    """Write all files of a table; pictures without title and provenance if `plain`.
+def write_table(run: TableRun, plain: bool = False) -> ShownTable:
+    """Write all files of a table; pictures without title and provenance if `plain`. Returns the
+    table as they have it, with what earlier commands have left of it.
 
     Whoever calls it has locked the files, so that of two commands on one table the last to write
     has the cells of both. Raises ResultsError as `write_numbers`.
@@ -55,30 +43,30 @@ def write_table(run: TableRun, plain: bool = False) -> Written:
     lines, records = write_numbers(run)
     layout = layout_of(run, records)
     clients = tuple(row.key for row in run.rows if row.role)
-    made = ShownTable(layout, lines, records, run.table.metrics, clients)
-    sheet = _sheet_of(run, made)
+    table = ShownTable(layout, lines, records, run.table.metrics, clients)
     claims = judge_claims(run, records)
+    table = replace(table, told=_told(run, table), claims=claims)
+    sheet = Sheet(
+        *(layout, run.paper.title, run.paper.citation, run.table.measure, table.told),
+        card=tuple(cards.markdown(run.paper, run.table, run.selection, methods_of(run, records))),
+        command=command_of(run, records),
+        metrics=table.metrics,
+        clients=clients,
+    )
     sheet.write(run.files.path("layout.json"))
-    write_atomic(run.files.path("md"), sheet.markdown(lines, claims, records))
+    write_atomic(run.files.path("md"), sheet.markdown(table))
     if claims:
         write_sealed_csv(run.files.path("claims.csv"), claims)
-    draw(run, replace(made, layout=layout.plain()) if plain else made)
-    suffixes = ("csv", "md", "records.jsonl", *(["claims.csv"] if claims else []), "png")
-    return Written(lines, records, sheet, claims, tuple(map(run.files.path, suffixes)))
+    draw(run, replace(table, layout=layout.plain()) if plain else table)
+    return table
 
 
-def _sheet_of(run: TableRun, made: ShownTable) -> Sheet:
-    """What the table's pages say beside its numbers."""
-    paper, table = run.paper, run.table
-    told = find_kind(table.measure).remarks(made)
-    told += [f"{format_column(dict(c))} is not measured: {why}" for c, why in table.unmeasured]
+def _told(run: TableRun, table: ShownTable) -> tuple[str, ...]:
+    """What a reader is told beside the table's numbers and its legend."""
+    told = find_kind(run.table.measure).remarks(table)
+    told += [f"{format_column(dict(c))} is not measured: {why}" for c, why in run.table.unmeasured]
     left = "as an earlier command left it, for its plug-in was not given"
-    told += [f"{row.title}: {left}" for row in run.left]
-    card = cards.markdown(paper, table, run.selection, methods_of(run, made.records))
-    command = command_of(run, made.records)
-    texts = {"told": tuple(told), "card": tuple(card), "command": command}
-    shown: Any = {**texts, "metrics": table.metrics, "clients": made.clients}
-    return Sheet(made.layout, paper.title, paper.citation, table.measure, **shown)
+    return (*told, *(f"{row.title}: {left}" for row in run.left))
 
 
 def write_numbers(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:

@@ -139,6 +139,5 @@ def redraw_results(results: Path, output: Path | None = None, plain: bool = Fals
         # A table without numbers has no picture.
         drawn += [path] if path.exists() and path.stat().st_mtime_ns != before else []
         if output is None and result.sheet.command:
-            page = result.sheet.markdown(result.lines, result.claims, result.records)
-            write_atomic(result.file("md"), page)
+            write_atomic(result.file("md"), result.sheet.markdown(table))
     return drawn

@@ -88,7 +88,10 @@ class Result:
     def shown(self) -> ShownTable:
         sheet = self.sheet
         metrics = sheet.metrics or tuple(self.lines["metric"].unique())
-        return ShownTable(sheet.layout, self.lines, self.records, metrics, sheet.clients)
+        told, claims = sheet.told, self.claims
+        return ShownTable(
+            sheet.layout, self.lines, self.records, metrics, sheet.clients, told, claims
+        )
 
 
 def find_results(folder: Path) -> list[Result]:

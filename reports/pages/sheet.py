@@ -20,6 +20,7 @@ from reports.tables.notes import legend
 from reports.tables.table import (
     Block,
     Layout,
+    ShownTable,
     block_title,
     blocks,
     marked_title,
@@ -58,13 +59,12 @@ class Sheet:
         """
         return find_kind(self.measure).shown(lines)
 
-    def markdown(
-        self, lines: pd.DataFrame, claims: Sequence[Mapping[str, str]], records: Sequence[Record]
-    ) -> str:
+    def markdown(self, table: ShownTable) -> str:
         """The whole page of a table: title, how it was made, numbers, notes, budgets, claims about
         what is there and protocol card.
         """
-        layout, shown, at = self.layout, self.shown(lines), commits(records)
+        layout, claims, at = self.layout, table.claims, commits(table.records)
+        shown = self.shown(table.lines)
         made = (
             code(self.command) if self.command else "",
             f"Computed at {escaped(at)}" if at else "",
@@ -78,7 +78,7 @@ class Sheet:
         parts += [text for told in filter(None, about) for text in (f"{told}.", "")]
         parts += markdown_numbers(layout, shown)
         parts += [f"- {escaped(note)}" for note in (*self.told, *legend(layout, shown))]
-        if budget := markdown_budget(budget_rows(layout, records)):
+        if budget := markdown_budget(budget_rows(layout, table.records)):
             parts += ["", "## Budget of a run", "", *budget]
         if judged := [(c["claim"], c["verdict"], c["in_print"]) for c in claims if is_measured(c)]:
             headings = ("the paper's claim", "here", "in print")

@@ -85,6 +85,10 @@ class ShownTable:
     metrics: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
     """Rows that average over clients of one kind of network."""
+    told: tuple[str, ...] = ()
+    """What a reader is told beside the legend."""
+    claims: Sequence[Mapping[str, str]] = ()
+    """Verdicts on the paper's claims, as `claims.csv` has them."""
 
     @property
     def cells(self) -> list[Line]:

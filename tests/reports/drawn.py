@@ -72,4 +72,5 @@ def words(figure):
 
 def page_of(layout, lines, claims=(), records=(), card=()):
     """A table's page in Markdown."""
-    return Sheet(layout, "A paper", "", "final", card=card).markdown(lines, claims, records)
+    table = ShownTable(layout, lines, records, claims=claims)
+    return Sheet(layout, "A paper", "", "final", card=card).markdown(table)

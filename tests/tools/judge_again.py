@@ -6,6 +6,7 @@ writes the verdicts and the pages that show them. No number changes.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.reporting.verdicts import judge_records
@@ -37,7 +38,7 @@ def main(folder: str) -> None:
             claims = judged(result)
             write_sealed_csv(result.file("claims.csv"), claims)
             if result.file("md").exists():
-                page = result.sheet.markdown(result.lines, claims, result.records)
+                page = result.sheet.markdown(replace(result.shown, claims=claims))
                 write_atomic(result.file("md"), page)
 
 
