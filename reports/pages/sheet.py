@@ -98,19 +98,17 @@ class Sheet:
         try:
             fields = cls.__dataclass_fields__
             value, _ = without_seal(json.loads(path.read_text(encoding="utf-8")), fields)
-            layout = _tuples(value.pop("layout"))
+            layout = value.pop("layout")
+            layout |= {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
             layout["oracles"] = frozenset(layout["oracles"])
-            return cls(**_tuples(value), layout=Layout(**layout))
+            lists = ("told", "card", "metrics", "clients")
+            value |= {name: tuple(value[name]) for name in lists if name in value}
+            return cls(**value, layout=Layout(**layout))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
                 " reproduce`."
             ) from error
-
-
-def _tuples(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What JSON keeps as lists are tuples."""
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in value.items()}
 
 
 def markdown_numbers(layout: Layout, lines: pd.DataFrame) -> list[str]:

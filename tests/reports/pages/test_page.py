@@ -207,6 +207,17 @@ def test_a_damaged_file_is_named(tmp_path, suffix):
         render_page(find_results(tmp_path))
 
 
+@pytest.mark.parametrize("name", ["told", "card", "metrics", "clients"])
+def test_a_layout_without_seal_whose_lists_are_none_is_named(tmp_path, name):
+    files = write_results(tmp_path)
+    path = files.path("layout.json")
+    sheet = json.loads(path.read_text())
+    del sheet["sha256"]
+    path.write_text(json.dumps({**sheet, name: 5}))
+    with pytest.raises(ResultsError, match=r"table2\.layout\.json"):
+        render_page(find_results(tmp_path))
+
+
 def test_a_page_runs_nothing_that_is_not_its_own(tmp_path):
     write_results(tmp_path)
     page = render_page(find_results(tmp_path))
