@@ -122,7 +122,7 @@ class VolumeQuality(RunningMetrics):
         if self._slices:
             volume, truth = (np.stack(part) for part in zip(*self._slices, strict=True))
             self._found[self._volume] = volume_quality(volume, truth)
-        self._slices = []
+        self._slices, self._volume = [], -1
 
     def compute(self) -> dict[str, float]:
         """Means over volumes that are not black, and counts. Raises ValueError if there is none."""

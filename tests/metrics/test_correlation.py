@@ -3,8 +3,12 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metrics.correlation import pearson, spearman
+
+NUMBERS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=12)
 
 
 def test_by_hand():
@@ -36,3 +40,17 @@ def test_it_is_undefined_for_too_few_or_equal_values(coefficient, first, second)
 def test_values_that_do_not_pair_are_refused(coefficient):
     with pytest.raises(ValueError, match=r"broadcast|dimension"):
         coefficient([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+@given(NUMBERS)
+def test_it_turns_with_the_sign_and_ranks_do_not_mind_the_scale(pairs):
+    first, second = ([float(pair[i]) for pair in pairs] for i in (0, 1))
+    for coefficient in (pearson, spearman):
+        value = coefficient(first, second)
+        assert math.isnan(value) or -1 - 1e-9 <= value <= 1 + 1e-9
+        assert coefficient(first, [-y for y in second]) == pytest.approx(
+            -value, abs=1e-9, nan_ok=True
+        )
+    assert spearman([x**3 for x in first], second) == pytest.approx(
+        spearman(first, second), abs=1e-9, nan_ok=True
+    )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.linalg import sqrtm
 from scipy.stats import entropy
+from torchmetrics.image.fid import FrechetInceptionDistance
 
 from metrics.generated import adapted_inception_score, frechet_distance, inception_score, title
 
@@ -20,6 +21,13 @@ def features(n, d, seed=0):
     generator = torch.Generator().manual_seed(seed)
     mix = torch.randn(d, d, generator=generator, dtype=torch.float64)
     return torch.randn(n, d, generator=generator, dtype=torch.float64) @ mix + seed
+
+
+def rows_of(mean, covariance):
+    """Features (2 d, d) whose mean (d,) and covariance (d, d) over n - 1 are these."""
+    values, vectors = torch.linalg.eigh(covariance.double())
+    axes = vectors.T * values.clamp(min=0).sqrt()[:, None] * ((2 * len(mean) - 1) / 2) ** 0.5
+    return mean + torch.cat([axes, -axes])
 
 
 def by_scipy(a, b):
@@ -36,6 +44,15 @@ def test_two_gaussians_on_a_line_by_hand():
     assert frechet_distance(first, second) == pytest.approx(18, rel=1e-12)
 
 
+def test_crossed_gaussians_by_hand():
+    # Two needles, at an angle t: A B has one eigenvalue that is not 0, cos(t)^2; so 1 + 1 - 2 |cos
+    # t|
+    needles = (torch.tensor([math.cos(t), math.sin(t)]).double() for t in (0.0, 1.0))
+    first, second = (rows_of(torch.zeros(2), needle.outer(needle)) for needle in needles)
+    by_hand = 2 - 2 * math.cos(1.0)
+    assert frechet_distance(first, second) == pytest.approx(by_hand, rel=1e-6)  # a rounded root
+
+
 @pytest.mark.parametrize(("n", "d"), [(200, 16), (2, 40)])
 def test_a_set_has_no_distance_to_itself_in_any_order(n, d):
     rows = 100 * features(n, d)
@@ -49,6 +66,24 @@ def test_the_formula_with_scipys_matrix_root_gives_the_same(n, m, d):
     # SciPy's root of a singular matrix is good to half the digits only
     near = 1e-9 if min(n, m) > d else 1e-5
     assert frechet_distance(a, b) == pytest.approx(by_scipy(a, b), rel=near)
+
+
+class Given(torch.nn.Module):
+    """Images that are their features already."""
+
+    num_features = 2
+
+    def forward(self, images):
+        return images.flatten(1)
+
+
+def test_torchmetrics_gives_the_same():
+    a = torch.arange(12, dtype=torch.float64).view(6, 2).sin()
+    b = torch.arange(10, dtype=torch.float64).view(5, 2).cos() + 1
+    theirs = FrechetInceptionDistance(Given(), input_img_size=(2, 1, 1)).set_dtype(torch.float64)
+    theirs.update(a.view(6, 2, 1, 1), real=True)
+    theirs.update(b.view(5, 2, 1, 1), real=False)
+    assert frechet_distance(a, b) == pytest.approx(float(theirs.compute()), rel=1e-9)
 
 
 @settings(deadline=None, max_examples=25)

@@ -44,6 +44,22 @@ def test_ssim_of_flat_images_by_hand():
     assert ssim(dark, bright).item() == pytest.approx(0.3201 / 0.6801, rel=1e-9)
 
 
+def test_scikit_image_gives_the_same_with_gaussian_weights():
+    images, truth = photographs(side=13), photographs(side=13, seed=1)
+    theirs = [
+        structural_similarity(
+            made.numpy(),
+            true.numpy(),
+            data_range=1,
+            channel_axis=0,
+            gaussian_weights=True,
+            use_sample_covariance=False,
+        )
+        for made, true in zip(images, truth, strict=True)
+    ]
+    assert ssim(images, truth).tolist() == pytest.approx(theirs, rel=1e-9)
+
+
 @settings(deadline=None, max_examples=25)
 @given(st.integers(WINDOW, 17), st.integers(WINDOW, 17), st.integers(1, 3), st.integers(0, 9))
 def test_ssim_is_symmetric_at_most_one_and_per_image(height, width, channels, seed):
@@ -172,3 +188,14 @@ def test_other_shapes_are_refused():
         VolumeQuality().update(torch.rand(2, 2, 8, 8), torch.rand(2, 2, 8, 8))
     with pytest.raises(ValueError, match="7 pixels a side"):
         volume_quality(np.ones((1, 6, 8)), np.ones((1, 6, 8)))
+
+
+def test_a_volume_that_was_measured_takes_no_more_slices():
+    slices = torch.rand(2, 1, 8, 8)
+    metrics = VolumeQuality()
+    with pytest.raises(ValueError, match="not black everywhere"):
+        metrics.compute()
+    metrics.update(slices + 0.1, slices, torch.tensor([1, 1]))
+    metrics.compute()
+    with pytest.raises(ValueError, match="slices of volume 1 do not follow one another"):
+        metrics.update(slices + 0.1, slices, torch.tensor([1, 1]))

@@ -4,6 +4,7 @@ ledger that ends in time.
 
 import json
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -57,6 +58,24 @@ def test_renyi_epsilon_agrees_with_googles_within_one_percent(part, delta):
 def test_prv_epsilon_agrees_with_googles_privacy_loss_distribution_within_one_percent(part):
     google = independent(PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, 1e-3), part, 1e-5)
     assert epsilon([part], 1e-5, "prv") == pytest.approx(google, rel=0.01)
+
+
+SENSIBLE = [
+    GaussianSteps(1000.0, 1.0, 1),
+    GaussianSteps(1000.0, 1.0, 100_000),
+    GaussianSteps(1000.0, 0.01, 1),
+    GaussianSteps(0.3, 0.1, 1000),
+    GaussianSteps(0.0075, 1.0, 1),
+    LaplaceSteps(1.0, 1),
+    LaplaceSteps(0.01, 50),
+]
+
+
+@pytest.mark.parametrize("part", SENSIBLE, ids=str)
+def test_no_sensible_release_has_its_best_order_at_the_end_of_the_range(part):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 0 < epsilon([part], 1e-5) < 11_000
 
 
 @pytest.mark.parametrize(
