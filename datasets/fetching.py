@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from results.files import DataError, write_atomic
 
@@ -37,9 +38,7 @@ def fetch(download: Download, path: Path) -> None:
     import pooch  # takes long, and listing data sets needs none
     import requests
 
-    address = urlsplit(download.url)
-    if address.scheme != "https" and address.hostname not in LOCAL:
-        raise DataError(f"{download.url} is not fetched, since it is none of https")
+    _check_https(download.url)
     files = pooch.create(
         path.parent,
         base_url="",
@@ -51,6 +50,7 @@ def fetch(download: Download, path: Path) -> None:
         timeout=SECONDS,
         progressbar=sys.stderr.isatty(),
         headers={"Accept-Encoding": "identity"},  # else a gzip may come unpacked
+        hooks={"response": _check_redirect},
     )
     try:
         files.fetch(path.name, downloader=downloader)
@@ -61,6 +61,17 @@ def fetch(download: Download, path: Path) -> None:
             f"{download.url} gave another file than the official one, whose SHA-256 is"
             f" {download.sha256}. Nothing of it was kept."
         ) from error
+
+
+def _check_https(url: str) -> None:
+    address = urlsplit(url)
+    if address.scheme != "https" and address.hostname not in LOCAL:
+        raise DataError(f"{url} is not fetched, since it is none of https")
+
+
+def _check_redirect(response: Any, **options: Any) -> None:
+    if response.is_redirect:
+        _check_https(urljoin(response.url, response.headers["location"]))
 
 
 def fetch_all(downloads: Sequence[Download], folder: Path) -> None:

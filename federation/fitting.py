@@ -90,7 +90,8 @@ def _measured(federation: Federation, checkpoint: Checkpoint, history: History) 
         found = federation.evaluation.test(model, tasks.get(checkpoint.owner))
     # But for what a device's rounding moves.
     ends = [(history.get(metric) or [math.inf])[-1] for metric in found]
-    if not np.allclose(ends, list(found.values()), rtol=1e-3, atol=0, equal_nan=True):
+    known = all(history.get(metric) for metric in found)
+    if not known or not np.allclose(ends, list(found.values()), rtol=1e-3, atol=0, equal_nan=True):
         history = {**history, **{metric: [value] for metric, value in found.items()}}
     return dataclasses.replace(checkpoint, history=history)
 

@@ -45,7 +45,7 @@ FLAGS: Mapping[str, Flag] = {
     "denormal numbers": (lambda: sys.float_info.min / 2 == 0, torch.set_flush_denormal),
     "deterministic algorithms": (
         torch.get_deterministic_debug_mode,
-        torch.set_deterministic_debug_mode,
+        lambda mode: torch.use_deterministic_algorithms(mode > 0, warn_only=mode == 1),
     ),
     "fill uninitialized memory": _attribute(torch.utils.deterministic, "fill_uninitialized_memory"),
     **{

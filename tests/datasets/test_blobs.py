@@ -77,3 +77,24 @@ def test_the_floor_faces_up_and_comes_nearer_and_the_wall_faces_the_camera(scene
     metres = scenes["depth_euclidean"][:, 0]
     steps = (floor[:, 1:] & floor[:, :-1]) * (metres[:, 1:].astype(int) - metres[:, :-1])
     assert steps.max() <= 0 > steps.min()
+
+
+def test_figures_are_as_many_as_classes_and_no_mirror_image_of_another():
+    rows = {tuple(figure[start : start + 3] for start in (0, 3, 6)) for figure in blobs.FIGURES}
+    assert len(rows) == 10
+    asymmetric = {figure for figure in rows if tuple(row[::-1] for row in figure) != figure}
+    assert not asymmetric & {tuple(row[::-1] for row in figure) for figure in asymmetric}
+
+
+def test_objects_are_apart_and_none_lies_mostly_under_others():
+    numbers, depth = blobs.objects(64, 40, (4, 8), rng())
+    assert np.array_equal(numbers > 0, depth > 0)
+    assert 10 < len(np.unique(numbers)) - 1 <= 40
+
+
+def test_edges_are_where_classes_meet(scenes):
+    segments, edges = scenes["segment_semantic"], scenes["edge_occlusion"][:, 0]
+    meet = segments[:, :, 1:] != segments[:, :, :-1]
+    assert (edges[:, :, 1:][meet] == 255).all()
+    assert (edges[:, :, :-1][meet] == 255).all()
+    assert set(np.unique(edges)) == {0, 255}

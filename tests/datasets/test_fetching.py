@@ -91,6 +91,14 @@ def test_an_archive_without_what_is_asked_for_is_named(tmp_path, monkeypatch):
         fetch_all([download("all.tar.gz", tar, "folder/b")], tmp_path)
 
 
+def test_nobody_is_led_away_from_https(tmp_path, monkeypatch):
+    away = b"HTTP/1.1 302 Found\r\nLocation: http://example.org/one.gz\r\n\r\n"
+    with answering(monkeypatch, away) as url:
+        with pytest.raises(DataError, match=r"http://example\.org/one\.gz is not fetched"):
+            fetch_all([Download(url, hashlib.sha256(WHOLE).hexdigest())], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_plain_http_is_asked_of_this_machine_alone(tmp_path):
     with pytest.raises(DataError, match=r"http://example\.org/one\.gz is not fetched, .*https"):
         fetch_all([Download("http://example.org/one.gz", "0" * 64)], tmp_path)

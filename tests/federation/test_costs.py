@@ -226,3 +226,25 @@ def test_work_is_its_partys_and_looks_are_nobodys(method, clients, server, looks
     work = meter.work
     passes = [flops / one.work.flops for flops in (work.client_flops, work.look_flops, work.flops)]
     assert passes == [clients, looks, clients + server + looks]
+
+
+@pytest.mark.parametrize(
+    ("method", "sizes"),
+    [
+        (FedIOD(epochs=3, steps=5, **IOD), (12, 12)),
+        (FedIOD(epochs=3, **IOD), (12, 7)),
+        (
+            FedIOD(
+                epochs=2, steps=3, student_steps=4, weights="class-count", optimizer="sgd", **IOD
+            ),
+            (12, 12),
+        ),
+        (FedIOD(epochs=2, steps=3, **IOD), (12, 0, 5)),
+    ],
+    ids=["given steps", "steps by the largest client", "as released", "an empty client"],
+)
+def test_a_plan_of_fediod_counts_the_bytes_of_a_run_exactly(method, sizes):
+    real, planned, _ = ledgers(method, sizes, network="resnet8-narrow")
+    assert planned.by_kind() == real.by_kind()
+    messages = [sum(t.messages for t in channel.ledger) for channel in (real, planned)]
+    assert messages[0] == messages[1]

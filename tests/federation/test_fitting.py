@@ -2,6 +2,7 @@
 another.
 """
 
+import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from federation.cache import DAMAGED, StageCache, content_digest
 from federation.channel import Transfer, encoded_size
 from federation.data import LabelledSet, PublicData
 from federation.fitting import fit
+from federation.inside.evaluation import Evaluation
 from federation.inside.privacy import Protection
 from federation.method import Method
 from federation.seeds import AXES, Seeds
@@ -205,6 +207,12 @@ def test_a_bare_module_becomes_a_checkpoint_of_the_server_and_is_measured_once(s
         )
         assert checkpoint.lineage == content_digest(checkpoint.state)
         assert same_bits(federation.networks.module(checkpoint).state_dict(), module.state_dict())
+
+
+def test_what_was_measured_as_infinite_is_kept_where_nothing_was_tracked(monkeypatch):
+    monkeypatch.setattr(Evaluation, "test", lambda own, model, task=None: {"hd95": math.inf})
+    [checkpoint] = fit(make_federation(), Returning("module"))
+    assert checkpoint.history == {"hd95": [math.inf]}
 
 
 @pytest.mark.parametrize("what", ["list", "tuple"])

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from torch._inductor import config as inductor
 
 from federation.cache import Stage, StageCache
 from federation.surroundings import FLAGS, MIXED, as_now, flags, flags_of_run, put_back
@@ -45,6 +46,14 @@ def test_every_flag_is_put_back(name):
         assert flags()[name] in (value, MIXED)
         assert flags() != before
     assert flags() == before
+
+
+def test_what_compiles_is_as_deterministic_as_before():
+    before = inductor.deterministic
+    with put_back():
+        torch.use_deterministic_algorithms(not before)
+        assert inductor.deterministic != before
+    assert inductor.deterministic == before
 
 
 def test_all_flags_are_put_back_where_a_cell_fails():

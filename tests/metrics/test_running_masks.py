@@ -209,3 +209,13 @@ def test_other_shapes_are_refused():
     ):
         with pytest.raises(ValueError, match="expected logits"):
             metrics.update(outputs, TARGETS)
+
+
+def test_volumes_of_one_object():
+    outputs = torch.full((1, 1, 2, 3, 3), -1.0)
+    outputs[0, 0, :, 1, 1] = 1
+    targets = torch.zeros(1, 2, 3, 3, dtype=torch.long)
+    targets[0, 0, 1, 1] = 1
+    values = measured(BinaryOverlap(255), outputs, targets)
+    assert values["dice"] == 2 / 3
+    assert values["hd95"] == pytest.approx(0.95)

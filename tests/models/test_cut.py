@@ -212,3 +212,10 @@ def test_the_latent_is_what_enters_the_bottom(name):
 def test_a_network_without_a_lowest_map_is_refused():
     with pytest.raises(ModelError, match=r"no lowest map in the middle.*use a U-Net such as unet"):
         bottom_of(build("cnn-small", 1, 3, 8))
+
+
+def test_gradients_of_the_latent_reach_the_encoder_alone():
+    model = unet()
+    Latent(model, 2)(images(2, channels=1, side=64)).square().sum().backward()
+    assert model.down[0][0][0].weight.grad.abs().sum() > 0
+    assert model.head.weight.grad is None

@@ -305,3 +305,19 @@ def test_unknown_names_and_other_channels_are_refused():
         feature_network("vgg61", 3)
     with pytest.raises(ValueError, match="one or three channels, not 2"):
         feature_network("vgg16-random", 2)
+
+
+def test_every_tensor_goes_to_the_layer_of_its_kind():
+    # The file has other names, in the same order; normalisations of one block have one shape, so
+    # that loading alone would not notice.
+    state = torch.load(extractors.lite0_path(), weights_only=True)
+    with torch.device("meta"):
+        own = RECIPES[LITE0].build().state_dict()
+    pairs = dict(zip(state, own, strict=True))
+    assert len(pairs) == 296
+    assert pairs["_blocks.5._bn0.weight"] == "blocks.3.0.bn1.weight"
+    assert pairs["_blocks.5._bn1.running_var"] == "blocks.3.0.bn2.running_var"
+    assert pairs["_blocks.0._project_conv.weight"] == "blocks.0.0.conv_pw.weight"
+    assert all(
+        theirs.rpartition(".")[2] == ours.rpartition(".")[2] for theirs, ours in pairs.items()
+    )

@@ -13,6 +13,7 @@ from models.catalogue import (
     DENSE,
     build,
     entry,
+    network_digest,
     network_for,
     networks,
     replace_head,
@@ -192,3 +193,8 @@ def test_the_head_is_the_last_linear_layer_at_any_depth():
     model = nn.Sequential(nn.Linear(4, 5), nn.Sequential(nn.ReLU(), nn.Linear(5, 6)))
     replace_head(model, 3)
     assert (model[0].out_features, model[1][1].in_features, model[1][1].out_features) == (5, 5, 3)
+
+
+def test_networks_of_one_file_share_a_digest_and_files_differ():
+    digests = [network_digest(name) for name in ("resnet8-narrow", "resnet8-wide", "resnet18")]
+    assert digests[0] == digests[1] != digests[2]

@@ -225,3 +225,13 @@ def test_rows_are_scaled_by_their_own_least_and_greatest():
     rows = torch.tensor([[2.0, 4.0, 3.0], [-1.0, -1.0, 0.0]])
     assert unit_scaled(rows).tolist() == [[0.0, 1.0, 0.5], [0.0, 0.0, 1.0]]
     assert unit_scaled(rows[0].double()).tolist() == [0.0, 1.0, 0.5]
+
+
+def test_held_fixed_the_weights_pass_no_gradient_to_the_decoder_and_the_map_still_passes_its_own():
+    model, features = Decoder(), torch.tensor([[[[3.0, 1.0]], [[0.5, 2.0]]]], requires_grad=True)
+    _, maps = class_attention(model, features, create_graph=False)
+    found = torch.autograd.grad(maps[0, 0, 0, 0], [features, model.hidden], allow_unused=True)
+    # The first class's weights are to each other as 1 to 2: F_1 + 2 F_2 = 4 and 5, of which the
+    # first is asked.
+    torch.testing.assert_close(found[0], torch.tensor([[[[1 / 5, -4 / 25]], [[2 / 5, -8 / 25]]]]))
+    assert found[1] is None

@@ -70,3 +70,9 @@ def test_every_convention_is_read_and_named():
     }
     assert (found["general"].sampling, found["rdp"].sampling) == ("without replacement", "Poisson")
     assert "Theorem 9" in found["general"].bound
+
+
+def test_the_general_bound_gives_gs_wgans_epsilon():
+    assert replaced_epsilon(
+        GaussianSteps(1.07, 1 / 1000, 20_000 * 32), 1e-5, tight=False
+    ) == pytest.approx(9.993, abs=6e-4)

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from privacy.accounting import epsilon
 from privacy.pate import data_dependent_release, histogram, release, vote_share, votes
 from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps
 
@@ -187,3 +188,15 @@ def test_an_unknown_mechanism_is_refused_naming_the_known():
         ValueError, match="unknown mechanism 'exponential'; known: gaussian, laplace"
     ):
         release(1.0, 1, "exponential")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_teachers_who_agree_more_cost_less(mechanism):
+    cost = [
+        epsilon(
+            [data_dependent_release(torch.tensor([counts]).repeat(100, 1), 30.0, mechanism)], 1e-5
+        )
+        for counts in ([250.0, 0.0, 0.0], [200.0, 50.0, 0.0], [130.0, 120.0, 0.0])
+    ]
+    assert cost[0] < 0.7 * cost[1] < 0.7 * cost[2]
+    assert cost[2] == pytest.approx(epsilon([release(30.0, 100, mechanism)], 1e-5))

@@ -279,3 +279,11 @@ test_what_every_reader_promises = promised(
         (SOURCES["brats2020"], of_2020),
     ],
 )
+
+
+def test_the_papers_numbers_of_slices(monkeypatch):
+    monkeypatch.undo()
+    assert [*range(155)[brats.SHOWN]][:1] + [*range(155)[brats.SHOWN]][-1:] == [14, 133]
+    for source in (SOURCES["brats2020-t1"], SOURCES["brats2020-t2"]):
+        assert dict(source.sizes) == {"train": 369 * 120, "test": 125 * 120}
+        assert source.shape == (1, 256, 256)

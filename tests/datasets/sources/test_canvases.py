@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 
 from datasets import catalogue
 from datasets.sources.canvases import (
+    FRAGMENT,
+    FRAGMENTS,
     NAMES,
     SIDE,
     SOURCES,
     arrange,
     boxes,
     compose,
+    fragments,
     place,
     to_tens,
 )
@@ -111,3 +114,11 @@ def test_canvases_are_these_on_every_machine():
     assert content("digits-canvas-second") == (
         "9c4691ba6f4d75a3865e3319a106c06eb28092826c64ca0b959ac2b69b43a1f6"
     )
+
+
+def test_fragments_are_pieces_of_pictures_and_are_no_findings():
+    pictures = np.full((3, 8, 8), 9, np.uint8)
+    drawn = fragments(50, pictures, np.random.default_rng(0))
+    covered = (drawn == 9).sum(axis=(1, 2))
+    assert set(np.unique(drawn)) == {0, 9}
+    assert FRAGMENT**2 <= covered.min() <= covered.max() <= FRAGMENTS * FRAGMENT**2

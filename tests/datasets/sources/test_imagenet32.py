@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from datasets.source import DataError
+from datasets.sources import imagenet32 as module
 from datasets.sources.imagenet32 import TRAIN_PARTS, WORDNET_PLACE, data_source, read_batches
 
 SMALL = data_source(train=20, test=3)
@@ -149,3 +150,10 @@ def test_more_or_fewer_images_than_expected_are_refused(tmp_path, size):
     (tmp_path / "b").write_bytes(batch(np.zeros((2, 3072)), [1, 2]))
     with pytest.raises(DataError, match=rf"hold 2 images, expected {size}\. Get them again"):
         read_batches([tmp_path / "b"], size)
+
+
+def test_the_set_is_as_large_as_the_official_one():
+    [official] = module.SOURCES
+    assert official.sizes == {"train": 1_281_167, "test": 50_000}
+    assert (official.classes, official.shape) == (1000, (3, 32, 32))
+    assert official.download is None

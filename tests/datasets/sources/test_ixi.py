@@ -157,3 +157,12 @@ def test_a_subject_is_tested_in_both_modalities_or_in_none(tmp_path):
 test_what_every_reader_promises = promised(
     OF_FILES, [(SOURCES["ixi-t1"], official), (SOURCES["ixi-hh-t1"], write_hh)]
 )
+
+
+def test_the_papers_numbers(monkeypatch):
+    monkeypatch.undo()
+    assert [sum(parts) for parts in ixi.SUBJECTS.values()] == [581, 578]
+    assert dict(SOURCES["ixi-t1"].sizes) == {"train": 65_400, "test": 13_500}
+    assert dict(SOURCES["ixi-t2"].sizes) == {"train": 56_420, "test": 11_570}
+    parts = splits([f"IXI{number}" for number in range(581)], "t1")
+    assert {name: len(names) for name, names in parts.items()} == {"train": 436, "test": 90}

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import lgg
 from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour
@@ -219,3 +220,16 @@ test_what_every_reader_promises = promised(
     OF_FILES,
     [*((entry, write) for entry in (SLICES, VOLUMES)), (SOURCES["lgg-mri-du-t1"], of_sequences)],
 )
+
+
+def test_it_stands_in_for_brats_and_says_what_it_lacks(tmp_path):
+    write(tmp_path)
+    slices = catalogue.resolve("brats2018-slices", home=tmp_path)
+    volumes = catalogue.resolve("brats2018", home=tmp_path)
+    assert (slices.used, slices.origin) == ("lgg-mri", "surrogate")
+    assert (volumes.used, volumes.origin) == ("lgg-mri-volumes", "surrogate")
+    assert "only the whole tumour is marked" in volumes.note
+    public = catalogue.resolve("brats2020", home=tmp_path, but_not=volumes.used)
+    assert public.used == "lgg-mri-volumes-public"
+    assert catalogue.resolve("lgg-mri", home=tmp_path).origin == "real"
+    assert catalogue.resolve("lgg-mri-volumes", home=tmp_path).origin == "surrogate"

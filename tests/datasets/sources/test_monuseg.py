@@ -157,3 +157,18 @@ test_what_every_reader_promises = promised(
         (SOURCES["monuseg-half"], halved),
     ],
 )
+
+
+def test_kumar_has_four_images_of_four_organs_and_two_to_test():
+    organs = {part: [ORGANS_OF[name] for name in names] for part, names in PARTS.items()}
+    assert {organ: organs["train"].count(organ) for organ in ORGANS[:4]} == dict.fromkeys(
+        ORGANS[:4], 4
+    )
+    assert {organ: organs["test"].count(organ) for organ in ORGANS[:4]} == dict.fromkeys(
+        ORGANS[:4], 2
+    )
+    assert {organ: organs["other"].count(organ) for organ in ORGANS[4:7]} == dict.fromkeys(
+        ORGANS[4:7], 2
+    )
+    assert [len(organs[part]) for part in PARTS] == [16, 8, 6, 14]
+    assert set(organs["challenge"]) == {*ORGANS} - {"liver", "stomach"}

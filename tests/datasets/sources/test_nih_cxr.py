@@ -272,3 +272,17 @@ def test_nih_labels_under_chexperts_names_are_those_that_both_have():
         "pneumothorax": [0, 0],
         "pleural-effusion": [1, 0],
     }
+
+
+def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(tmp_path):
+    write_table(tmp_path, many(), view=lambda film: "AP")
+    write_films(tmp_path, many())
+    data = catalogue.resolve("chexpert", home=tmp_path)
+    assert (data.used, data.origin) == ("nih-cxr14-sample-ap", "surrogate")
+    assert "from front to back" in data.note
+    assert (
+        "enlarged-cardiomediastinum, lung-opacity, lung-lesion, pleural-other, fracture,"
+        " support-devices are unknown" in data.note
+    )
+    splits = catalogue.load(data.used, tmp_path)
+    assert splits["train"].annotations["findings"].shape[1] == len(SHARED)

@@ -15,7 +15,7 @@ from federation.inside.trainer import Trainer
 from federation.samples import counted
 from federation.seeds import Seeds
 from federation.shared import amalgamation
-from federation.shared.amalgamation import adapt
+from federation.shared.amalgamation import adapt, hinted_for
 from federation.shared.averaging import average_states
 from federation.tasks.images import Classification
 from federation.training.inputs import Normalisation
@@ -330,3 +330,11 @@ def test_saliency_may_be_of_the_first_probe_images_alone_and_m_is_their_number(m
     assert seen == [5, 5]
     assert all(torch.equal(images, private_servers(2).probe().images[:5]) for images in shown)
     assert len(shown) == 2
+
+
+def test_translators_stay_where_they_are_and_learn_on():
+    federation = private_servers(2)
+    student = federation.networks.initial("cnn-small")
+    first, second = (hinted_for(federation, client, student) for client in federation.clients)
+    assert not torch.equal(first.translator.layers[0].weight, second.translator.layers[0].weight)
+    assert first.student is second.student is student

@@ -50,3 +50,10 @@ def test_a_blocks_shortcut_leaves_out_every_other_pixel():
     torch.nn.init.zeros_(block.bn3.weight)
     inputs = torch.rand(1, 8, 4, 4)
     assert torch.equal(block(inputs), inputs[:, :, ::2, ::2])
+
+
+def test_the_encoder_is_a_resnet_50_and_a_convolution_to_eight_channels(released):
+    trained = sum(t.numel() for n, t in released.items() if "running" not in n)
+    assert (
+        trained == 25_557_032 - 2_049_000 + 9 * 2048 * 8 + 2 * 8
+    )  # torchvision's number, without its linear layer

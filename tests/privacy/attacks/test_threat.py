@@ -7,6 +7,8 @@ import math
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 from models.catalogue import build
@@ -136,3 +138,12 @@ def test_another_number_of_images_than_the_threat_models_is_refused(images, labe
 def test_settings_that_contradict_each_other_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         ThreatModel(**settings)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.floats(1e-6, 10), st.integers(1, 3))
+def test_an_update_of_one_step_is_exactly_minus_the_learning_rate_times_the_gradient(local_lr, n):
+    model, (images, labels) = lenet(), photographs(n)
+    gradient = share(model, images, labels, ThreatModel(batch_size=n))
+    update = share(model, images, labels, ThreatModel("update", batch_size=n, local_lr=local_lr))
+    assert all(torch.equal(u, -local_lr * g) for u, g in zip(update, gradient, strict=True))
