@@ -1,6 +1,8 @@
 """docs/adding.md shows the hooks of methods as the code has them."""
 
+import ast
 import inspect
+import textwrap
 
 import pytest
 
@@ -18,8 +20,10 @@ def shown(text: str) -> str:
 
 
 def signature(method, hook):
-    """`penalty(self, ...) -> Penalty | None`; annotations are texts, as they are written."""
-    return hook + str(inspect.signature(getattr(method, hook))).replace("'", "")
+    """`penalty(self, ...) -> Penalty | None`, as it is written."""
+    source = textwrap.dedent(inspect.getsource(getattr(method, hook)))
+    [function] = ast.parse(source).body
+    return f"{hook}({ast.unparse(function.args)}) -> {ast.unparse(function.returns)}"
 
 
 @pytest.mark.parametrize("hook", HOOKS)
