@@ -188,14 +188,10 @@ def write(path, array):
 
 
 @pytest.mark.parametrize("suffix", [".png", ".mat", ".txt"])
-def test_a_map_is_read_from_every_form(tmp_path, suffix):
-    made = read_objects(write(tmp_path / f"map{suffix}", MAP), (2, 3))
-    assert (made.dtype, made.tolist()) == (np.uint16, NUMBERED)
-
-
-@pytest.mark.parametrize("suffix", [".png", ".mat", ".txt"])
-def test_a_map_of_another_size_than_its_image_is_refused(tmp_path, suffix):
+def test_a_map_is_read_from_every_form_and_refused_if_its_image_has_another_size(tmp_path, suffix):
     path = write(tmp_path / f"map{suffix}", MAP)
+    made = read_objects(path, (2, 3))
+    assert (made.dtype, made.tolist()) == (np.uint16, NUMBERED)
     with pytest.raises(DataError, match=r"map\..* has 2 x 3 pixels, its image 3 x 3"):
         read_objects(path, (3, 3))
 
