@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.conditional_gan import (
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.conditional_gan import (
     Critic,
     GanSettings,
     adversarial_loss,
@@ -26,9 +26,9 @@ from federation.shared.conditional_gan import (
     synthesise,
     with_samples,
 )
-from federation.shared.learner import Learner, steps_per_epoch
-from federation.tasks.base import conditioned
-from federation.watching import show
+from fedtables.federation.shared.learner import Learner, steps_per_epoch
+from fedtables.federation.tasks.base import conditioned
+from fedtables.federation.watching import show
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from methods.dlad import teacher_probabilities
-from privacy.plan import DP_SGD
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.methods.dlad import teacher_probabilities
+from fedtables.privacy.plan import DP_SGD
 
 
 @dataclass(frozen=True)

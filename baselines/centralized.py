@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import torch
 
-from federation.client import Client, Shard
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.amalgamation import Amalgamation, train_weak
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.amalgamation import Amalgamation, train_weak
 
 
 @dataclass(frozen=True)

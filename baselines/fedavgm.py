@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.federation import Federation
-from federation.shared.averaging import average_states
-from methods.fedavg import FedAvg, Round, State
-from privacy.plan import DP_SGD
-from results.numbers import Positive, Share
+from fedtables.federation.federation import Federation
+from fedtables.federation.shared.averaging import average_states
+from fedtables.methods.fedavg import FedAvg, Round, State
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.numbers import Positive, Share
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.client import Client
-from federation.data import state_of
-from federation.federation import Federation
-from federation.samples import see
-from federation.training.plan import Batch, Penalty, SteadyPenalty
-from methods.fedavg import FedAvg, Round, State
-from models.catalogue import find_head
-from results.numbers import Count, Positive
+from fedtables.federation.client import Client
+from fedtables.federation.data import state_of
+from fedtables.federation.federation import Federation
+from fedtables.federation.samples import see
+from fedtables.federation.training.plan import Batch, Penalty, SteadyPenalty
+from fedtables.methods.fedavg import FedAvg, Round, State
+from fedtables.models.catalogue import find_head
+from fedtables.results.numbers import Count, Positive
 
 
 class FeatureGenerator(nn.Module):

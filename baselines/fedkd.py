@@ -11,16 +11,16 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.averaging import class_count_weights
-from federation.shared.learner import learner_of
-from federation.shared.views import public_view
-from federation.shared.voting import vote
-from federation.training.loops import predict
-from methods.fedmd import absolute_error
-from privacy.plan import DP_SGD, PATE
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.averaging import class_count_weights
+from fedtables.federation.shared.learner import learner_of
+from fedtables.federation.shared.views import public_view
+from fedtables.federation.shared.voting import vote
+from fedtables.federation.training.loops import predict
+from fedtables.methods.fedmd import absolute_error
+from fedtables.privacy.plan import DP_SGD, PATE
 
 T = TypeVar("T")
 

@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.client import Shard
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.inside.networks import HeterogeneousClientsError
-from federation.method import Method
-from federation.shared.amalgamation import Hinted, hint_loss, hinted_for, hints_of
-from federation.shared.learner import learn_probe
-from federation.training.inputs import Normalisation
-from federation.training.plan import TrainingPlan
-from results.numbers import Count, Positive
+from fedtables.federation.client import Shard
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.method import Method
+from fedtables.federation.shared.amalgamation import Hinted, hint_loss, hinted_for, hints_of
+from fedtables.federation.shared.learner import learn_probe
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.results.numbers import Count, Positive
 
 
 @dataclass(frozen=True)

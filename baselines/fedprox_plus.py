@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from baselines.fedavg_plus import FedAvgPlus
-from federation.training.plan import Penalty, SteadyPenalty
-from methods.fedprox import proximal_term
+from fedtables.baselines.fedavg_plus import FedAvgPlus
+from fedtables.federation.training.plan import Penalty, SteadyPenalty
+from fedtables.methods.fedprox import proximal_term
 
 
 @dataclass(frozen=True)

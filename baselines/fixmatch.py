@@ -9,18 +9,18 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation import RandAugment
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.views import (
+from fedtables.federation.augmentation import RandAugment
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.views import (
     labelled_set,
     strong_view,
     training_steps,
     update_ema,
     weak_view,
 )
-from results.numbers import Count, Positive, Share
+from fedtables.results.numbers import Count, Positive, Share
 
 
 def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, threshold: float) -> torch.Tensor:

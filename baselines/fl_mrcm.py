@@ -18,14 +18,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.client import Client, Shard
-from federation.federation import Federation
-from federation.shared.averaging import average_states
-from federation.training.loops import predict
-from federation.training.plan import Batch, Penalty
-from methods.fedavg import FedAvg, Round, State
-from models.cut import Latent, flat_pooled, when_passed
-from results.numbers import Count, Positive, SomeShare
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.federation import Federation
+from fedtables.federation.shared.averaging import average_states
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import Batch, Penalty
+from fedtables.methods.fedavg import FedAvg, Round, State
+from fedtables.models.cut import Latent, flat_pooled, when_passed
+from fedtables.results.numbers import Count, Positive, SomeShare
 
 POOLED = 2
 """Sides of the pooled features."""

@@ -11,12 +11,12 @@ from typing import ClassVar
 
 import torch
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from methods.dlad import confidence_weights, mixture, teacher_probabilities
-from privacy.plan import DP_SGD
-from results.numbers import Positive
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.methods.dlad import confidence_weights, mixture, teacher_probabilities
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.numbers import Positive
 
 
 def optimal_confidence(client_counts: torch.Tensor, public_labels: torch.Tensor) -> torch.Tensor:

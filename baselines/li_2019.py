@@ -13,13 +13,20 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.client import Client
-from federation.data import state_of
-from federation.federation import Federation
-from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg, Round, State
-from privacy.plan import DP_SGD
-from privacy.sparse_vector import RELEASED, SparseVector, declared, packed, sanitise, unpacked
+from fedtables.federation.client import Client
+from fedtables.federation.data import state_of
+from fedtables.federation.federation import Federation
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedavg import FedAvg, Round, State
+from fedtables.privacy.plan import DP_SGD
+from fedtables.privacy.sparse_vector import (
+    RELEASED,
+    SparseVector,
+    declared,
+    packed,
+    sanitise,
+    unpacked,
+)
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,8 @@ class Li2019(FedAvg):
     whole numbers (its counts of batches) cross as they are, as in the reference implementation. A
     selected entry crosses as a float32, and a bit for every entry says which are selected. No
     accountant counts these epsilons, so that no budget (`privacy.epsilon`) is kept by them:
-    `privacy.sparse_vector` says what they come to. Under DP-SGD it works on what is private
-    already.
+    `fedtables.privacy.sparse_vector` says what they come to. Under DP-SGD it works on what is
+    private already.
     """
 
     title = "Li et al. 2019"

@@ -11,21 +11,21 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation import RandAugment
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.seeds import Stream
-from federation.shared.learner import learn_probe
-from federation.shared.views import (
+from fedtables.federation.augmentation import RandAugment
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.seeds import Stream
+from fedtables.federation.shared.learner import learn_probe
+from fedtables.federation.shared.views import (
     labelled_set,
     strong_view,
     training_steps,
     update_ema,
     weak_view,
 )
-from federation.training.plan import TrainingPlan
-from results.numbers import Count, Positive, Share
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.results.numbers import Count, Positive, Share
 
 
 def draw_labels(logits: torch.Tensor, stream: Stream) -> torch.Tensor:

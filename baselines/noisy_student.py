@@ -11,18 +11,18 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation import RandAugment
-from federation.costs import selected
-from federation.data import Checkpoint, LabelledSet, state_of
-from federation.federation import Federation
-from federation.method import Method
-from federation.samples import see
-from federation.seeds import Stream
-from federation.shared.learner import learner_of
-from federation.shared.views import labelled_set, strong_view
-from federation.training.loops import predict
-from models.cut import halves
-from results.numbers import Count, Share
+from fedtables.federation.augmentation import RandAugment
+from fedtables.federation.costs import selected
+from fedtables.federation.data import Checkpoint, LabelledSet, state_of
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.samples import see
+from fedtables.federation.seeds import Stream
+from fedtables.federation.shared.learner import learner_of
+from fedtables.federation.shared.views import labelled_set, strong_view
+from fedtables.federation.training.loops import predict
+from fedtables.models.cut import halves
+from fedtables.results.numbers import Count, Share
 
 
 def filter_and_balance(

@@ -8,12 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.learner import learner_of
-from federation.shared.views import labelled_set, training_steps, weak_view
-from results.numbers import Count
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.learner import learner_of
+from fedtables.federation.shared.views import labelled_set, training_steps, weak_view
+from fedtables.results.numbers import Count
 
 
 def ramped_weight(step: int, start: int, end: int, final: float) -> float:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.learner import learn_probe
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.learner import learn_probe
 
 
 @dataclass(frozen=True)

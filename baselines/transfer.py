@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.learner import learn_probe
-from models.cut import FixedEncoder, load_encoder
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.learner import learn_probe
+from fedtables.models.cut import FixedEncoder, load_encoder
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`python -m benchmarks`."""
 
-from benchmarks.commands.cli import main
+from fedtables.benchmarks.commands.cli import main
 
 if __name__ == "__main__":
     main()

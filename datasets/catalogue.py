@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-import datasets.sources
-from datasets.access import AccessError, refuse
-from datasets.digests import data_digest, verified
-from datasets.npz import check_npz
-from datasets.source import (
+from fedtables.datasets import sources as source_package
+from fedtables.datasets.access import AccessError, refuse
+from fedtables.datasets.digests import data_digest, verified
+from fedtables.datasets.npz import check_npz
+from fedtables.datasets.source import (
     FINDINGS,
     IGNORE,
     INSTANCES,
@@ -32,8 +32,8 @@ from datasets.source import (
     Split,
     annotated,
 )
-from results.files import RefusedError, data_home
-from results.names import near
+from fedtables.results.files import RefusedError, data_home
+from fedtables.results.names import near
 
 
 def _told(error: Exception) -> str:
@@ -42,7 +42,7 @@ def _told(error: Exception) -> str:
     lines = [
         f" ({Path(frame.filename).name}, line {frame.lineno})"
         for frame in traceback.extract_tb(error.__traceback__)
-        if str(Path(frame.filename).parent) in datasets.sources.__path__
+        if str(Path(frame.filename).parent) in source_package.__path__
     ]
     return words + "".join(lines[-1:])
 
@@ -50,8 +50,8 @@ def _told(error: Exception) -> str:
 @functools.cache
 def _modules() -> dict[str, tuple[DataSource, str]]:
     by_name: dict[str, tuple[DataSource, str]] = {}
-    for info in pkgutil.iter_modules(datasets.sources.__path__):
-        name = f"datasets.sources.{info.name}"
+    for info in pkgutil.iter_modules(source_package.__path__):
+        name = f"fedtables.datasets.sources.{info.name}"
         try:
             module = importlib.import_module(name)
             entries = list(module.SOURCES)

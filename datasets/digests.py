@@ -13,9 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.source import DataSource, Split
-from results.files import ResultsError, cache_home, digest, read_sealed_json, write_sealed_json
-from results.sourcecode import source_digest
+from fedtables.datasets.source import DataSource, Split
+from fedtables.results.files import (
+    ResultsError,
+    cache_home,
+    digest,
+    read_sealed_json,
+    write_sealed_json,
+)
+from fedtables.results.sourcecode import source_digest
 
 VERIFIED = Path(__file__).with_name("verified.csv")
 """Data whose content is known, by `splits_digest`: the complete official sets, and parts and

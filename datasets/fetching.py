@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from results.files import DataError, write_atomic
+from fedtables.results.files import DataError, write_atomic
 
 SECONDS = 60
 """Without a byte, after which a server counts as gone."""

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import reading
-from datasets.pictures import converted, opened
-from datasets.source import DataError
+from fedtables.datasets.folders import reading
+from fedtables.datasets.pictures import converted, opened
+from fedtables.datasets.source import DataError
 
 FULL = 512
 """Pixels of the long side (config/example.json of the reference)."""

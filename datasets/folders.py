@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from datasets.source import DataError
+from fedtables.datasets.source import DataError
 
 CLUTTER = ("thumbs.db", "desktop.ini", "__macosx")
 """What systems leave in folders, in lower case, beside hidden files."""

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from datasets.folders import reading
-from datasets.source import DataError, Split, said
-from results.zips import MOST_PACKED
+from fedtables.datasets.folders import reading
+from fedtables.datasets.source import DataError, Split, said
+from fedtables.results.zips import MOST_PACKED
 
 VOLUME = "a readable NIfTI volume"
 SIDE = 256

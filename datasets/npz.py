@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from results.files import DataError
-from results.zips import check_member
+from fedtables.results.files import DataError
+from fedtables.results.zips import check_member
 
 
 def check_npz(path: Path, wanted: Mapping[str, str]) -> None:

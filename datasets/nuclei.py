@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from datasets.folders import all_of, read_table, reading, unrepeated
-from datasets.pictures import LOSSLESS, opened, read_rgb
-from datasets.source import INSTANCES, Annotation, DataError, whole_numbers
+from fedtables.datasets.folders import all_of, read_table, reading, unrepeated
+from fedtables.datasets.pictures import LOSSLESS, opened, read_rgb
+from fedtables.datasets.source import INSTANCES, Annotation, DataError, whole_numbers
 
 NUCLEI = {"nuclei": Annotation(INSTANCES, 1, "the nuclei of an image, numbered in any order")}
 """The annotation of all sets of nuclei."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from datasets.source import DataError
+from fedtables.datasets.source import DataError
 
 CLASS_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "iid": (tuple(range(10)),) * 5,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datasets.folders import reading
+from fedtables.datasets.folders import reading
 
 if TYPE_CHECKING:
     from PIL import Image

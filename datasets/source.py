@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from datasets.npz import read_arrays
-from results.files import DataError
+from fedtables.datasets.npz import read_arrays
+from fedtables.results.files import DataError
 
 REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
 UNVERIFIED = "unverified"
@@ -75,9 +75,10 @@ class Split:
     per pixel, 255 where there is none; maps (n, channels, *sides) hold values, float32 or scaled to
     uint8 0...255; instances uint16 (n, *sides) hold the number of an object per pixel, 1 to as many
     as the sample has, and 0 where none is. Findings uint8 (n, size) hold 1 for present, 0 for
-    absent or not mentioned, 255 for uncertain or not known. `federation.tasks.targets.targets_of`
-    makes targets of them, of uint8 maps values in [0, 1]. Raises DataError for samples, labels or
-    groups of other type or shape; annotations are checked when a source is loaded.
+    absent or not mentioned, 255 for uncertain or not known.
+    `fedtables.federation.tasks.targets.targets_of` makes targets of them, of uint8 maps values in
+    [0, 1]. Raises DataError for samples, labels or groups of other type or shape; annotations are
+    checked when a source is loaded.
     """
 
     images: np.ndarray

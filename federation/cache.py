@@ -20,11 +20,11 @@ import safetensors.torch
 import torch
 from filelock import FileLock, Timeout
 
-from federation.channel import encode, raw_bytes
-from federation.events import StageEvent
-from federation.samples import LOCAL_SECONDS, SECONDS, active_count, apart, counted
-from federation.surroundings import flags_of_run
-from results.files import (
+from fedtables.federation.channel import encode, raw_bytes
+from fedtables.federation.events import StageEvent
+from fedtables.federation.samples import LOCAL_SECONDS, SECONDS, active_count, apart, counted
+from fedtables.federation.surroundings import flags_of_run
+from fedtables.results.files import (
     ResultsError,
     digest,
     displace,
@@ -32,7 +32,7 @@ from results.files import (
     write_atomic,
     write_sealed_json,
 )
-from results.sourcecode import code_digest
+from fedtables.results.sourcecode import code_digest
 
 Together = Callable[[Sequence[int]], "list[Stage]"]
 """Computes the stages of two or more requests, by position, as one; each has the samples that were

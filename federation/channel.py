@@ -15,7 +15,7 @@ from typing import Any
 import safetensors.torch
 import torch
 
-from federation.costs import active_meter
+from fedtables.federation.costs import active_meter
 
 PAYLOADS = frozenset(
     {

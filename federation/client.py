@@ -10,11 +10,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from datasets.access import AccessError, is_fitting
-from federation.costs import TOGETHER, client_here
-from federation.samples import on_client
-from federation.tasks.base import Task
-from federation.training.inputs import Normalisation
+from fedtables.datasets.access import AccessError, is_fitting
+from fedtables.federation.costs import TOGETHER, client_here
+from fedtables.federation.samples import on_client
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.training.inputs import Normalisation
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from federation.windows import Window, patches
+from fedtables.federation.windows import Window, patches
 
 
 @dataclass(frozen=True)

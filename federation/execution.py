@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from results.names import check_known
+from fedtables.results.names import check_known
 
 PRECISIONS = ("fp32", "tf32", "bf16")
 COMPILE = ("off", "default", "reduce-overhead", "graphs")

@@ -11,21 +11,21 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.client import Client, Shard
-from federation.costs import Work, active_meter, learns
-from federation.data import Checkpoint, History, LabelledSet, TrainingSet
-from federation.execution import DEFAULT
-from federation.inside.evaluation import Evaluation
-from federation.inside.networks import Networks
-from federation.inside.privacy import Privacy, Protection
-from federation.inside.setup import HeldOut, Setup, Streams
-from federation.inside.stages import Stages
-from federation.inside.trainer import Trainer, labelled
-from federation.samples import active_count, see
-from federation.training.loops import forward_pass, predict
-from federation.training.plan import Loss, Penalty, Training, TrainingPlan
-from federation.watching import begin_round, is_watched, show
-from privacy.plan import DP_SGD, RELEASED
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.costs import Work, active_meter, learns
+from fedtables.federation.data import Checkpoint, History, LabelledSet, TrainingSet
+from fedtables.federation.execution import DEFAULT
+from fedtables.federation.inside.evaluation import Evaluation
+from fedtables.federation.inside.networks import Networks
+from fedtables.federation.inside.privacy import Privacy, Protection
+from fedtables.federation.inside.setup import HeldOut, Setup, Streams
+from fedtables.federation.inside.stages import Stages
+from fedtables.federation.inside.trainer import Trainer, labelled
+from fedtables.federation.samples import active_count, see
+from fedtables.federation.training.loops import forward_pass, predict
+from fedtables.federation.training.plan import Loss, Penalty, Training, TrainingPlan
+from fedtables.federation.watching import begin_round, is_watched, show
+from fedtables.privacy.plan import DP_SGD, RELEASED
 
 
 class Federation:
@@ -170,7 +170,7 @@ class Federation:
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         """A forward pass of a training loop of a method's own, as `execution` says; outputs in
         float32. Inputs (n, ...) of a network that learns count as n samples seen; of a part of one,
-        which is no module, whoever calls it counts them (`federation.samples.see`).
+        which is no module, whoever calls it counts them (`fedtables.federation.samples.see`).
         """
         execution = self.networks.execution
         if execution.compile == "reduce-overhead":  # CUDA graphs, which keep one pass at a time

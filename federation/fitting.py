@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from datasets.access import while_fitting
-from federation.cache import Stage, StageCache, StageRequest, content_digest
-from federation.data import Checkpoint, History
-from federation.federation import Federation
-from federation.method import Fitted, Method
-from federation.samples import aside
-from federation.snapshots import Snapshots
-from results.sourcecode import source_digest
+from fedtables.datasets.access import while_fitting
+from fedtables.federation.cache import Stage, StageCache, StageRequest, content_digest
+from fedtables.federation.data import Checkpoint, History
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Fitted, Method
+from fedtables.federation.samples import aside
+from fedtables.federation.snapshots import Snapshots
+from fedtables.results.sourcecode import source_digest
 
 
 def fit(federation: Federation, method: Method) -> list[Checkpoint]:

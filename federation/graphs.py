@@ -21,7 +21,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from federation.execution import Execution
+from fedtables.federation.execution import Execution
 
 Step = Callable[..., None]
 """Takes a batch's tensors. Whatever else varies from step to step it reads from tensors or draws

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from privacy.plan import DP_SGD
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.privacy.plan import DP_SGD
 
 Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
 """What a method leaves: one global model, or one model per client."""
@@ -36,7 +36,7 @@ class Method(ABC):
     mark such rows."""
     dense: ClassVar[bool] = False
     """Whether it makes images of label maps, and so learns tasks with a class for every pixel
-    alone (`federation.tasks.base.ConditionedTask`)."""
+    alone (`fedtables.federation.tasks.base.ConditionedTask`)."""
     reconstructs: ClassVar[bool] = False
     """Whether it learns the reconstruction of undersampled images alone."""
 

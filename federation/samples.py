@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from federation.costs import Work, active_meter, at_client, client_here
+from fedtables.federation.costs import Work, active_meter, at_client, client_here
 
 LOCAL, SERVER = "local", "server"
 SECONDS, LOCAL_SECONDS = "seconds", "local-seconds"

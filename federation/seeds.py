@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from results.files import digest
+from fedtables.results.files import digest
 
 AXES = ("partition", "weights", "sampling", "shuffling", "noise", "attack")
 

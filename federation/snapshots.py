@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from federation.cache import is_new
-from results.files import digest, displace, write_atomic
+from fedtables.federation.cache import is_new
+from fedtables.results.files import digest, displace, write_atomic
 
 SEAL = 64
 """Characters of the SHA-256 that a snapshot's file begins with."""

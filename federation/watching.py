@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import SupportsFloat
 
-from federation.costs import TOGETHER, active_meter, client_here
+from fedtables.federation.costs import TOGETHER, active_meter, client_here
 
 POSITIONS = ("client", "round", "server")
 """Names of streams that say where and when, not what."""

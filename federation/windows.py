@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from results.files import DataError
+from fedtables.results.files import DataError
 
 AT_ONCE = 2**24
 """Values that are resized as float32 at a time."""

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, replace
 import torch
 import torch.nn.functional as F
 
-from federation.client import Client, Shard
-from federation.data import Checkpoint, TrainingSet
-from federation.federation import Federation
-from federation.inside.trainer import LocalTraining
-from federation.method import Method
-from federation.training.plan import Training, TrainingPlan
-from results.numbers import Count, Positive
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import Checkpoint, TrainingSet
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.trainer import LocalTraining
+from fedtables.federation.method import Method
+from fedtables.federation.training.plan import Training, TrainingPlan
+from fedtables.results.numbers import Count, Positive
 
 
 def confidence_weights(confidence: torch.Tensor, temperature: float) -> torch.Tensor:

@@ -16,27 +16,27 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from federation.client import Client
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.seeds import Stream
-from federation.shared.averaging import (
+from fedtables.federation.client import Client
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.seeds import Stream
+from fedtables.federation.shared.averaging import (
     aligned,
     attention_bounds,
     class_count_weights,
     quantised,
     restored,
 )
-from federation.shared.learner import learner_of
-from federation.shared.views import public_view
-from federation.tasks.images import placed
-from federation.training.loops import predict
-from federation.training.plan import Loss
-from models.catalogue import feature_shape
-from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
-from privacy.plan import DP_SGD
-from results.names import check_known
+from fedtables.federation.shared.learner import learner_of
+from fedtables.federation.shared.views import public_view
+from fedtables.federation.tasks.images import placed
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import Loss
+from fedtables.models.catalogue import feature_shape
+from fedtables.models.saliency import Attentive, NonLocalAttentive, apart, images_apart
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.names import check_known
 
 Cut = Callable[[torch.Tensor], torch.Tensor]
 """Takes answers for whole images (n, c, *sides), and gives those for their patches."""

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.client import Client
-from federation.data import Checkpoint, state_of
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.averaging import average_states
-from federation.training.plan import Penalty
-from privacy.plan import DP_SGD
-from results.numbers import Count, SomeShare
+from fedtables.federation.client import Client
+from fedtables.federation.data import Checkpoint, state_of
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.averaging import average_states
+from fedtables.federation.training.plan import Penalty
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.numbers import Count, SomeShare
 
 State = dict[str, torch.Tensor]
 

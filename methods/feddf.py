@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.data import state_of
-from federation.federation import Federation
-from federation.training.inputs import augmented
-from federation.training.loops import predict
-from methods.fedavg import FedAvg, Round, State
-from privacy.plan import DP_SGD
-from results.numbers import Count, Positive
+from fedtables.federation.data import state_of
+from fedtables.federation.federation import Federation
+from fedtables.federation.training.inputs import augmented
+from fedtables.federation.training.loops import predict
+from fedtables.methods.fedavg import FedAvg, Round, State
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.numbers import Count, Positive
 
 NO_SCORE = -math.inf
 """While planning, which counts all steps: where a run stops early nobody knows before."""

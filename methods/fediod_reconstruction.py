@@ -14,10 +14,10 @@ from typing import Any, ClassVar, cast
 
 import torch
 
-from federation.federation import Federation
-from federation.tasks.values import Reconstruction
-from methods.fediod_segmentation import FedIODSegmentation, Server
-from results.numbers import Count
+from fedtables.federation.federation import Federation
+from fedtables.federation.tasks.values import Reconstruction
+from fedtables.methods.fediod_segmentation import FedIODSegmentation, Server
+from fedtables.results.numbers import Count
 
 
 @dataclass(frozen=True)

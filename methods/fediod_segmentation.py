@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.conditional_gan import (
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.conditional_gan import (
     Critic,
     GanSettings,
     adversarial_loss,
@@ -31,14 +31,20 @@ from federation.shared.conditional_gan import (
     snapshot_parts,
     with_samples,
 )
-from federation.shared.learner import Learner, steps_per_epoch
-from federation.tasks.base import conditioned
-from federation.tasks.pixels import Regions
-from federation.watching import show
-from methods.fediod import parties
-from methods.fediod.losses import Objective, aggregate, ensemble_weights, size_weights, weighted_sum
-from results.names import check_known
-from results.numbers import Count, Positive, Share
+from fedtables.federation.shared.learner import Learner, steps_per_epoch
+from fedtables.federation.tasks.base import conditioned
+from fedtables.federation.tasks.pixels import Regions
+from fedtables.federation.watching import show
+from fedtables.methods.fediod import parties
+from fedtables.methods.fediod.losses import (
+    Objective,
+    aggregate,
+    ensemble_weights,
+    size_weights,
+    weighted_sum,
+)
+from fedtables.results.names import check_known
+from fedtables.results.numbers import Count, Positive, Share
 
 
 @dataclass(frozen=True)

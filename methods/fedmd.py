@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.client import Client, Shard
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.training.loops import predict
-from federation.training.plan import TrainingPlan
-from privacy.plan import DP_SGD
-from results.numbers import Count, Positive
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.numbers import Count, Positive
 
 
 def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from federation.client import Client
-from federation.training.plan import Penalty, SteadyPenalty
-from methods.fedavg import FedAvg, Round
-from privacy.plan import DP_SGD
+from fedtables.federation.client import Client
+from fedtables.federation.training.plan import Penalty, SteadyPenalty
+from fedtables.methods.fedavg import FedAvg, Round
+from fedtables.privacy.plan import DP_SGD
 
 
 def proximal_term(

@@ -14,17 +14,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.client import Client
-from federation.costs import differentiated, values
-from federation.data import Checkpoint, LabelledSet
-from federation.federation import Federation
-from federation.method import Method
-from federation.shared.amalgamation import Amalgamation, train_weak
-from federation.training.inputs import Normalisation, unit_range
-from federation.training.plan import DivergedError
-from models.saliency import grad_cam, input_gradient, unit_scaled
-from results.names import check_known
-from results.numbers import Count
+from fedtables.federation.client import Client
+from fedtables.federation.costs import differentiated, values
+from fedtables.federation.data import Checkpoint, LabelledSet
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.shared.amalgamation import Amalgamation, train_weak
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.federation.training.plan import DivergedError
+from fedtables.models.saliency import grad_cam, input_gradient, unit_scaled
+from fedtables.results.names import check_known
+from fedtables.results.numbers import Count
 
 SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")
 WEIGHTINGS = ("equal", "positive", "negative")

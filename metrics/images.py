@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from torch import Tensor
 
-from metrics.running import RunningMetrics, counts
+from fedtables.metrics.running import RunningMetrics, counts
 
 SIGMA = 1.5
 """Standard deviation of SSIM's Gaussian window in pixels."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.masks import PERCENTILE, contour, diagonal
+from fedtables.metrics.masks import PERCENTILE, contour, diagonal
 
 Labels = NDArray[np.integer]
 

@@ -141,7 +141,7 @@ METRICS: Mapping[str, Metric] = {
     "adapted-inception-score": Metric("Adapted inception score", HIGHER, digits=2, scale=10),
     # Neither: of recovered images the paper (Fig. 4) reads a larger one as stronger privacy, of
     # generated images a smaller one is a better likeness. No FID by title, for that is only under
-    # Inception-v3: `metrics.generated.title`.
+    # Inception-v3: `fedtables.metrics.generated.title`.
     "fid": Metric("Fréchet distance", digits=2, rounding=0.35),
     WEAKEST: _accuracy("Weakest clients' accuracy"),
     CORRUPTED: _accuracy("Accuracy on corrupted images"),

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from metrics.classification import auc_by_class
-from metrics.masks import confusions, dice, mean_iou
-from metrics.names import BY_GROUP, DEFINED, OF
+from fedtables.metrics.classification import auc_by_class
+from fedtables.metrics.masks import confusions, dice, mean_iou
+from fedtables.metrics.names import BY_GROUP, DEFINED, OF
 
 
 class RunningMetrics:

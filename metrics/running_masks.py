@@ -1,8 +1,8 @@
 """Running metrics of masks: one object in each sample, nuclei, and regions of a tumour, as
-`metrics.running` has others.
+`fedtables.metrics.running` has others.
 
 What is undefined where both masks are empty is left out of the mean, which says of how many it is
-(`metrics.running.means`).
+(`fedtables.metrics.running.means`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ import torch
 from skimage.measure import label
 from torch import Tensor
 
-from metrics.instances import aji, instances_of, object_dice, object_hausdorff
-from metrics.masks import RELEASED_LOGIT, Reading, counts, diagonal, hd95, shares, spread
-from metrics.names import BY_GROUP, DEFINED, OF
-from metrics.running import RunningMetrics, by_group, group_sums, means, unknown
+from fedtables.metrics.instances import aji, instances_of, object_dice, object_hausdorff
+from fedtables.metrics.masks import RELEASED_LOGIT, Reading, counts, diagonal, hd95, shares, spread
+from fedtables.metrics.names import BY_GROUP, DEFINED, OF
+from fedtables.metrics.running import RunningMetrics, by_group, group_sums, means, unknown
 
 NUCLEI = ("dice", "obj-dice", "aji", "hd95")
 
@@ -58,9 +58,9 @@ class BinaryOverlap(RunningMetrics):
 
 class NucleiOverlap(RunningMetrics):
     """Dice, object Dice, AJI and HD95 of objects in images, means over images, of logits (n, 3, h,
-    w) as of `metrics.instances.ternary` and label maps (n, h, w), 0 for background. Objects are
-    recovered by `instances_of`, with `minimum` and `radius`; the Dice is that of their pixels. By
-    group each is the mean over groups of the mean over a group's images.
+    w) as of `fedtables.metrics.instances.ternary` and label maps (n, h, w), 0 for background.
+    Objects are recovered by `instances_of`, with `minimum` and `radius`; the Dice is that of their
+    pixels. By group each is the mean over groups of the mean over a group's images.
 
     - `reading`: by `released` AJI may take one prediction for several nuclei, and true objects in
       pieces are several.

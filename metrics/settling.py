@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from metrics.names import LOWER, facts
+from fedtables.metrics.names import LOWER, facts
 
 JUMP = 2.0
 """Points by which no single value of the last tenth may be better than the tenth before."""
@@ -14,9 +14,9 @@ def has_settled(metric: str, history: Sequence[float], within: float = 0.5) -> b
     """Whether the mean over the last tenth of a run's epochs (rounds), at least one, lies within
     `within` points of the mean over the tenth before. And no single value of the last tenth is
     better than that by more than two points. `history` has values that are evenly spread, a share
-    as a fraction. A point is a hundredth of what counts as 1 (`metrics.names.Metric.scale`). None
-    for fewer than two values, one that is not finite, and a metric without a scale. Raises
-    ValueError unless `within` is above 0.
+    as a fraction. A point is a hundredth of what counts as 1
+    (`fedtables.metrics.names.Metric.scale`). None for fewer than two values, one that is not
+    finite, and a metric without a scale. Raises ValueError unless `within` is above 0.
     """
     if not within > 0:
         raise ValueError(f"a run has settled within a tolerance above 0 points, not {within}")

@@ -13,13 +13,13 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-import models.networks
-from models.cut import encode
-from models.dense import Dense
-from models.entry import ModelError, NetworkEntry, Sides
-from results.files import digest
-from results.names import near
-from results.sourcecode import code_digest, source_digest
+from fedtables.models import networks as network_package
+from fedtables.models.cut import encode
+from fedtables.models.dense import Dense
+from fedtables.models.entry import ModelError, NetworkEntry, Sides
+from fedtables.results.files import digest
+from fedtables.results.names import near
+from fedtables.results.sourcecode import code_digest, source_digest
 
 DENSE = "+dense"
 """Suffix of a network that makes maps with the encoder of one that makes scores."""
@@ -32,8 +32,8 @@ INPUTS = {2: "images", 3: "volumes"}
 def networks() -> dict[str, NetworkEntry]:
     """Every network in `models/networks/`, by name."""
     found: dict[str, NetworkEntry] = {}
-    for info in pkgutil.iter_modules(models.networks.__path__):
-        found |= importlib.import_module(f"models.networks.{info.name}").NETWORKS
+    for info in pkgutil.iter_modules(network_package.__path__):
+        found |= importlib.import_module(f"fedtables.models.networks.{info.name}").NETWORKS
     return found
 
 
@@ -129,7 +129,7 @@ def network_digest(name: str) -> str:
     """Digest of the source that defines the network."""
     base = name.removesuffix(DENSE)
     code = code_digest(entry(base).build.__module__)
-    return code if name == base else digest([code, source_digest("models.dense")])
+    return code if name == base else digest([code, source_digest("fedtables.models.dense")])
 
 
 def find_head(model: nn.Module) -> tuple[str, nn.Linear]:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from models.entry import ModelError
+from fedtables.models.entry import ModelError
 
 SIDE = 32
 """Pixels of a side of the image that shows what an encoder calls."""

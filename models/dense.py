@@ -5,8 +5,8 @@ map, for the dense tasks of FedSA's Table 4, whose decoders the paper does not d
 import torch
 from torch import nn
 
-from models.cut import Halved, decoder_parameters, encode
-from models.entry import Sides
+from fedtables.models.cut import Halved, decoder_parameters, encode
+from fedtables.models.entry import Sides
 
 WIDTH = 32
 """Channels of the decoder between its first layer and its last."""

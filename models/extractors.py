@@ -23,9 +23,9 @@ from torch.nn import functional
 from torchvision.models.feature_extraction import create_feature_extractor
 from torchvision.models.vgg import make_layers
 
-from models.weight_files import INCEPTION, WeightFile, torchvisions
-from results.files import DataError
-from results.names import near
+from fedtables.models.weight_files import INCEPTION, WeightFile, torchvisions
+from fedtables.results.files import DataError
+from fedtables.results.names import near
 
 BATCH = 32
 """Images that go through a network at once; bounds memory."""

@@ -5,7 +5,7 @@ al. 2021), and the discriminators of pix2pix, which judge an image alone or besi
 import torch
 from torch import nn
 
-from models.entry import monai_networks
+from fedtables.models.entry import monai_networks
 
 
 class Generator(nn.Module):

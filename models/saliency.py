@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.cut import bottom_of, decode, encode, evaluating, when_passed
-from models.entry import ModelError
+from fedtables.models.cut import bottom_of, decode, encode, evaluating, when_passed
+from fedtables.models.entry import ModelError
 
 PART = 100
 """Images whose maps are taken at a time without a graph; bounds memory."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from results.files import DataError, data_home, file_digest
+from fedtables.results.files import DataError, data_home, file_digest
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,9 +1,9 @@
 """The privacy accountant: what releases cost together, and the ledger that stops a run at its
 budget.
 
-Every release has a Rényi divergence at each of `ORDERS` (`privacy.releases`); they add up, and the
-best order gives epsilon. The privacy random variables of "prv" are Opacus's. Compare only numbers
-of the same `ADJACENCY`, `SAMPLING` and `COMPOSITION`.
+Every release has a Rényi divergence at each of `ORDERS` (`fedtables.privacy.releases`); they add
+up, and the best order gives epsilon. The privacy random variables of "prv" are Opacus's. Compare
+only numbers of the same `ADJACENCY`, `SAMPLING` and `COMPOSITION`.
 """
 
 import math
@@ -18,8 +18,16 @@ from opacus.accountants import PRVAccountant
 from opacus.accountants.analysis.rdp import get_privacy_spent
 from scipy.optimize import brentq
 
-from privacy.plan import ACCOUNTANTS
-from privacy.releases import ORDERS, GaussianSteps, Release, Steps, from_json, to_json, together
+from fedtables.privacy.plan import ACCOUNTANTS
+from fedtables.privacy.releases import (
+    ORDERS,
+    GaussianSteps,
+    Release,
+    Steps,
+    from_json,
+    to_json,
+    together,
+)
 
 ADJACENCY = "add or remove one record"
 SAMPLING = "Poisson"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from privacy.accounting import ADJACENCY, SAMPLING, check, epsilon
-from privacy.releases import GaussianSteps
+from fedtables.privacy.accounting import ADJACENCY, SAMPLING, check, epsilon
+from fedtables.privacy.releases import GaussianSteps
 
 HIGHEST = 512
 """Largest order of the bounds without replacement, whose sums grow with its square."""
@@ -25,7 +25,9 @@ class Reading:
     """The epsilon of one mechanism under one convention."""
 
     name: str
-    """`rdp` and `prv` of `privacy.accounting`, or `general` and `tight` without replacement."""
+    """`rdp` and `prv` of `fedtables.privacy.accounting`, or `general` and `tight` without
+    replacement.
+    """
     adjacency: str
     sampling: str
     bound: str

@@ -16,8 +16,8 @@ from scipy.special import log_ndtr, logsumexp
 from torch import Tensor
 from torch.nn import functional as F
 
-from privacy.plan import VOTES
-from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, RenyiCurve, Steps
+from fedtables.privacy.plan import VOTES
+from fedtables.privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, RenyiCurve, Steps
 
 
 def votes(logits: Tensor) -> Tensor:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import isinf
 from typing import Annotated
 
-from results.names import check_known
-from results.numbers import MOST, Bounds, Count, Positive, Share, SomeShare, check_bounds
+from fedtables.results.names import check_known
+from fedtables.results.numbers import MOST, Bounds, Count, Positive, Share, SomeShare, check_bounds
 
 ACCOUNTANTS = ("rdp", "prv")
 

@@ -8,7 +8,7 @@ has seen the private records, sends back for each generated image.
 import torch
 from torch import Tensor
 
-from privacy.releases import GaussianSteps
+from fedtables.privacy.releases import GaussianSteps
 
 SENSITIVITY_FACTOR = 2.0
 """L2 sensitivity over the clipping norm: two discriminators may send opposite gradients."""

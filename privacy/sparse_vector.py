@@ -25,7 +25,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from results.names import check_known
+from fedtables.results.names import check_known
 
 PAPER, RELEASED, REVISED = GENERATIONS = ("paper", "released", "revised")
 

@@ -5,10 +5,25 @@ from typing import Annotated, Any
 
 import typer
 
-from reports.comparing.compare import compare_results
-from reports.comparing.rule import Rule
-from results.command_line import NUMBER, Commands, check_columns, number, path, run, suite_version
-from results.files import COMMITTED, RUNS, ResultsError, check_apart, check_output, write_atomic
+from fedtables.reports.comparing.compare import compare_results
+from fedtables.reports.comparing.rule import Rule
+from fedtables.results.command_line import (
+    NUMBER,
+    Commands,
+    check_columns,
+    number,
+    path,
+    run,
+    suite_version,
+)
+from fedtables.results.files import (
+    COMMITTED,
+    RUNS,
+    ResultsError,
+    check_apart,
+    check_output,
+    write_atomic,
+)
 
 app = typer.Typer(
     help="Reports on results.",
@@ -61,7 +76,7 @@ def build_page(
     """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown
     of each.
     """
-    from reports.pages.build import build_pages
+    from fedtables.reports.pages.build import build_pages
 
     written = build_pages(results, output)
     tables = sum(file.suffix == ".tex" for file in written)
@@ -87,7 +102,7 @@ def draw_pictures(
     """Draw the pictures of a folder again, as PNG, SVG and PDF, and write its Markdown; nothing is
     computed.
     """
-    from reports.pages.build import redraw_results
+    from fedtables.reports.pages.build import redraw_results
 
     drawn = redraw_results(results, output, plain)
     typer.echo(f"drew {len(drawn)} pictures" + (f" under {output}" if output else ""))
@@ -106,7 +121,7 @@ def write_gallery(
     ] = Path("docs/gallery.md"),
 ) -> None:
     """One Markdown page with the pictures of all tables that are more than a smoke test."""
-    from reports.pages.build import gallery_page, shown_results
+    from fedtables.reports.pages.build import gallery_page, shown_results
 
     folders = results or [COMMITTED, COMMITTED / "three-seeds"]
     others = sorted((output.parent / "images").glob("*.png"))
@@ -156,9 +171,9 @@ def compare_sets(
     """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
     compared.
     """
-    from reports.comparing.costs import compare_speed
-    from reports.comparing.summaries import report, write_differences
-    from reports.tables.resultset import read_pair
+    from fedtables.reports.comparing.costs import compare_speed
+    from fedtables.reports.comparing.summaries import report, write_differences
+    from fedtables.reports.tables.resultset import read_pair
 
     rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio, exact)
     read = [file for file in (base, new, base_speed, new_speed) if file is not None]

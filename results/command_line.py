@@ -8,17 +8,17 @@ import io
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
-from results.files import RefusedError, check_name
-from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
-from results.sourcecode import ROOT
+from fedtables.results.files import RefusedError, check_name
+from fedtables.results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
+from fedtables.results.sourcecode import PACKAGE
 
 T = TypeVar("T")
 REFUSED = 2
@@ -34,9 +34,8 @@ UsageError: Any = typer.BadParameter.__base__
 
 
 def suite_version() -> str:
-    """`fedtables 1.2.3`, as the checkout's `pyproject.toml` has it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return f"{project['name']} {project['version']}"
+    """`fedtables 1.2.3`, as it is installed."""
+    return f"{PACKAGE} {metadata.version(PACKAGE)}"
 
 
 def whole(least: int = 0, most: int = MOST_WHOLE) -> Callable[[Any], int]:

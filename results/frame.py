@@ -1,10 +1,10 @@
 """Records as one tidy pandas DataFrame: a line per cell, metric and seed.
 
-    from results import frame
+    from fedtables.results import frame
     frame.load("results/cpu").groupby(["table", "row", "metric"])["value"].mean()
 
 Values are in the unit of print, so `value`, `published` and `difference` go together without
-conversion. Which way is better is in `metrics.names.facts(metric).better`.
+conversion. Which way is better is in `fedtables.metrics.names.facts(metric).better`.
 """
 
 import json
@@ -16,10 +16,10 @@ from typing import Any
 
 import pandas as pd
 
-from results.files import RECORDS, ResultsError, canonical_json, with_seal, without_seal
-from results.names import printable
-from results.published import parse_column, published_table
-from results.record import OK, Measurement, Record
+from fedtables.results.files import RECORDS, ResultsError, canonical_json, with_seal, without_seal
+from fedtables.results.names import printable
+from fedtables.results.published import parse_column, published_table
+from fedtables.results.record import OK, Measurement, Record
 
 COLUMNS = (
     *("file", "profile", "protocol", "variant", "paper", "table", "row", "column", "detail"),
@@ -33,9 +33,9 @@ COLUMNS = (
 """`file` and `variant` (`released` of `table1.released`) are those of the records' file; `table` is
 without the paper. `column` and `detail` (`epoch=3` of a curve) hold `key=value` pairs. A number is
 in `value`, a text (a list of classes) in `text`, and so for the printed ones; the other is missing.
-`defined` of `of` values is a mean (`results.record.Measurement`), missing where they were not
-counted. `unit` is that of print, empty for what is not printed. `settled` is `yes`, `no` for a run
-that was cut short, and empty where no history tells. `contract` says what promise of a method a
+`defined` of `of` values is a mean (`fedtables.results.record.Measurement`), missing where they were
+not counted. `unit` is that of print, empty for what is not printed. `settled` is `yes`, `no` for a
+run that was cut short, and empty where no history tells. `contract` says what promise of a method a
 plug-in's row breaks. `epsilon` and `delta` are missing where no privacy was claimed,
 `local_samples` and `server_samples` where a record is older than they are. A cell that failed has
 one line, with no metric, `status` `failed` and the reason; a cell that measured nothing has such a

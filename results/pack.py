@@ -15,11 +15,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.files import SEAL, ResultsError, write_atomic
-from results.frame import read_records
-from results.record import OK, Record
-from results.store import OTHER_CODE, CellCache
-from results.zips import MEGABYTES, check_member
+from fedtables.results.files import SEAL, ResultsError, write_atomic
+from fedtables.results.frame import read_records
+from fedtables.results.record import OK, Record
+from fedtables.results.store import OTHER_CODE, CellCache
+from fedtables.results.zips import MEGABYTES, check_member
 
 NAME = re.compile(
     r"cells/[0-9a-f]{2}/[0-9a-f]{64}\.json"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.files import ResultsError
+from fedtables.results.files import ResultsError
 
 PUBLISHED = Path(__file__).parent / "published"
 SUMS = "SHA256SUMS"

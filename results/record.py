@@ -13,7 +13,7 @@ TEXTS = frozenset({"classes", "property"})
 """Metrics whose values are texts."""
 BUDGET = "budget.samples"
 """The setting of a table whose rows all learn from as many samples, clients and server together,
-each time counted (`federation.samples`)."""
+each time counted (`fedtables.federation.samples`)."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Record:
     statistic: str = ""
     """How a run's history becomes the number, for example `median of the last 10 epochs`."""
     settled: dict[str, bool] = field(default_factory=dict)
-    """By metric, whether it had settled when the run ended (`metrics.settling`), or was cut short;
-    without metrics that the run has no history of, and empty in older records."""
+    """By metric, whether it had settled when the run ended (`fedtables.metrics.settling`), or was
+    cut short; without metrics that the run has no history of, and empty in older records."""
     contract: tuple[str, ...] = ()
     """What promises of a method the row breaks, of a plug-in's; told when its table is written."""
     epsilon: float | None = None
@@ -84,7 +84,7 @@ class Record:
     """`up/parameters`, `down/logits`, ...: bytes as encoded on the wire."""
     local_samples: int | None = None
     """Samples that networks on clients saw in training, each time counted, those of reused stages
-    included (`federation.samples`); None in older records."""
+    included (`fedtables.federation.samples`); None in older records."""
     server_samples: int | None = None
     """The same at the server."""
     lineage: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Record:
     """Most memory that the worker has filled so far, also in earlier cells, library files aside."""
     arrays: str = ""
     """What the table's picture is drawn from, where it shows more than numbers
-    (`results.arrays.pack`)."""
+    (`fedtables.results.arrays.pack`)."""
     machine: dict[str, Any] = field(default_factory=dict)
     """Device, threads, processor, its kernels, package versions, commit, and whether tracked files
     differed from it (`dirty`)."""

@@ -1,10 +1,11 @@
 """Digests of source code, so that a cached result is only used by the code that would compute it
 again.
 
-A digest covers a module and everything of this repository that it imports, at any depth, without
+A digest covers a module and everything of this package that it imports, at any depth, without
 comments and docstrings: rewording a sentence keeps a cache, changing a line of code does not. The
 packages that a module lies in are among what it imports. Of the libraries that this code imports it
-covers the versions.
+covers the versions. Modules count by name and content, so a checkout and an installed package
+agree.
 """
 
 import ast
@@ -15,17 +16,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from results.files import digest
+from fedtables.results.files import digest
 
+PACKAGE = "fedtables"
 ROOT = Path(__file__).resolve().parent.parent
-"""The repository: the import root of every module here."""
+"""The folder whose `results/` is `fedtables.results`: a checkout, or the installed package."""
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders that libraries are installed in."""
 
 
-def _module_file(module: str, root: Path | None = None) -> Path | None:
-    """The file of a module below a folder, by default this repository's."""
-    base = (root or ROOT).joinpath(*module.split("."))
+def module_file(module: str, folder: Path | None = None) -> Path | None:
+    """The file of a module of this package, or of one below a folder. None if there is none."""
+    first, *parts = module.split(".")
+    if (first == PACKAGE) is (folder is not None):
+        return None
+    if first == PACKAGE and not parts:
+        return Path(str(sys.modules[PACKAGE].__file__)).resolve()
+    base = folder.joinpath(first, *parts) if folder else ROOT.joinpath(*parts)
     paths = base.with_suffix(".py"), base / "__init__.py"
     return next((path for path in paths if path.is_file()), None)
 
@@ -70,15 +77,17 @@ def _parsed(path: Path) -> tuple[str, frozenset[Import]]:
         return digest(raw), frozenset()
 
 
-def _with_packages(module: str, folder: Path) -> list[Path]:
-    """The file of a module below a folder, and those of the packages that it lies in."""
+def _with_packages(module: str, folder: Path | None = None) -> list[Path]:
+    """The files that `module_file` finds of a module and of the packages that it lies in."""
     parts = module.split(".")
     names = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-    return [file.resolve() for name in names if (file := _module_file(name, folder))]
+    return [file.resolve() for name in names if (file := module_file(name, folder))]
 
 
-def _brought(file: Path, folders: Sequence[Path]) -> list[Path]:
-    """What a file's imports bring in: relative ones from where it lies, others from `folders`."""
+def _brought(file: Path, folders: Sequence[Path | None]) -> list[Path]:
+    """What a file's imports bring in: relative ones from where it lies, others from `folders`, None
+    for this package.
+    """
     return [
         path
         for level, name in _parsed(file)[1]
@@ -89,12 +98,12 @@ def _brought(file: Path, folders: Sequence[Path]) -> list[Path]:
 
 @functools.cache
 def _brought_here(file: Path) -> list[Path]:
-    """What a file of this repository brings in of it."""
-    return _brought(file, [ROOT])
+    """What a file of this package brings in of it."""
+    return _brought(file, [None])
 
 
 def _files(starts: Iterable[Path]) -> list[Path]:
-    """Files of this repository, and all that they bring in of it, at any depth."""
+    """Files of this package, and all that they bring in of it, at any depth."""
     waiting, found = list(starts), set[Path]()
     while waiting:
         file = waiting.pop()
@@ -110,38 +119,41 @@ def _files_of(modules: Iterable[str]) -> list[Path]:
 
 
 def _own(module: str) -> list[Path]:
-    """The file of a module of this repository, behind those of its packages."""
-    if _module_file(module) is None:
-        raise ValueError(f"{module} is not a module of this repository")
-    return _with_packages(module, ROOT)
+    """The file of a module of this package, behind those of the packages that it lies in."""
+    if module_file(module) is None:
+        raise ValueError(f"{module} is not a module of {PACKAGE}")
+    return _with_packages(module)
 
 
 def imported_modules(module: str) -> frozenset[str]:
-    """The repository modules that `module` imports directly, wherever in the file, none of them by
-    a relative name. Raises ValueError if it is not ours.
+    """The modules of this package that `module` imports directly, wherever in the file, none of
+    them by a relative name. Raises ValueError if it is not ours.
     """
     *_, path = _own(module)
-    return frozenset(name for _, name in _parsed(path)[1] if _module_file(name))
+    return frozenset(name for _, name in _parsed(path)[1] if module_file(name))
 
 
 def source_modules(*modules: str) -> frozenset[str]:
-    """`modules` and all repository code they import, at any depth, with the packages it lies in.
-    Raises ValueError for a module that is not ours.
+    """`modules` and all code of this package they import, at any depth, with the packages it lies
+    in. Raises ValueError for a module that is not ours.
     """
     return frozenset(map(_name, _files_of(modules)))
 
 
 def _name(path: Path) -> str:
-    """The module of a file; empty for one outside this repository."""
+    """The module of a file; empty for one outside this package."""
+    if path == module_file(PACKAGE):
+        return PACKAGE
     if not path.is_relative_to(ROOT):
         return ""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    parts = PACKAGE, *path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
 
 
 @functools.cache
 def source_digest(*modules: str) -> str:
-    """Digest of `modules`, of all repository code they import, of what they read from a text file
-    (`NAME.txt` beside `NAME.py`), and of the versions of the libraries that this code imports.
+    """Digest of `modules`, of all code of this package they import, of what they read from a text
+    file (`NAME.txt` beside `NAME.py`), and of the versions of the libraries that this code imports.
     Raises ValueError for a module that is not ours.
     """
     return _digest(_files_of(modules))
@@ -149,7 +161,7 @@ def source_digest(*modules: str) -> str:
 
 @functools.cache
 def source_libraries(*modules: str) -> dict[str, str]:
-    """Versions of the libraries that `modules`, and all repository code they import, import in
+    """Versions of the libraries that `modules`, and all code of this package they import, import in
     turn, by the name of what is installed. Raises ValueError for a module that is not ours.
     """
     return _libraries(_files_of(modules))
@@ -157,20 +169,20 @@ def source_libraries(*modules: str) -> dict[str, str]:
 
 def _digest(files: Iterable[Path]) -> str:
     """Of the code of files, of text files beside them, and of the libraries that they import."""
-    code = [
+    code = (
         (_name(path), _parsed(file)[0])
         for path in files
         for file in (path, path.with_suffix(".txt"))
         if file.exists()
-    ]
-    return digest([code, _libraries(files)])
+    )
+    return digest([sorted(code), _libraries(files)])
 
 
 def _libraries(files: Iterable[Path]) -> dict[str, str]:
     """Versions of the libraries that files import, by the name of what is installed."""
     imports = (found for file in files for found in _parsed(file)[1])
     tops = {name.partition(".")[0] for level, name in imports if level == 0}
-    tops -= {*sys.stdlib_module_names, *(path.name for path in ROOT.iterdir())}
+    tops -= {*sys.stdlib_module_names, PACKAGE}
     installed = _distributions()
     found = {library for top in tops for library in installed.get(top, ())}
     return {library: metadata.version(library) for library in sorted(found)}
@@ -183,25 +195,27 @@ def _distributions() -> Mapping[str, list[str]]:
 
 
 def folder_modules(package: str) -> list[str]:
-    """The modules of a package that is scanned rather than imported by name (`models.networks`)."""
-    folder = ROOT.joinpath(*package.split("."))
+    """The modules of a package that is scanned rather than imported by name, as is
+    `fedtables.models.networks`.
+    """
+    folder = ROOT.joinpath(*package.split(".")[1:])
     return [
         f"{package}.{path.stem}" for path in sorted(folder.glob("*.py")) if path.stem != "__init__"
     ]
 
 
 def code_digest(module: str) -> str:
-    """The digest of an imported module, of this repository or of a plug-in (a file or a
+    """The digest of an imported module, of this package or of a plug-in (a file or a
     package).
     """
-    if _module_file(module) is not None:
+    if module_file(module) is not None:
         return source_digest(module)
     return file_source_digest(Path(str(sys.modules[module.partition(".")[0]].__file__)))
 
 
 def file_source_digest(path: Path) -> str:
-    """The same for code outside the repository (a plug-in), with all that `plugin_files` has, and
-    the repository code and libraries it imports.
+    """The same for code outside this package (a plug-in), with all that `plugin_files` has, and
+    the code of this package and libraries it imports.
     """
     return _digest(_with_ours(path))
 
@@ -212,14 +226,14 @@ def file_libraries(path: Path) -> dict[str, str]:
 
 
 def _with_ours(path: Path) -> list[Path]:
-    """`plugin_files` and the repository code that they import."""
+    """`plugin_files` and the code of this package that they import."""
     files = plugin_files(path)
-    ours = (file for path in files for file in _brought(path, [ROOT]) if file not in files)
+    ours = (file for path in files for file in _brought(path, [None]) if file not in files)
     return [*files, *_files(ours)]
 
 
 def plugin_files(path: Path) -> list[Path]:
-    """The files of code outside the repository: the file `path`, or all of the package whose
+    """The files of code outside this package: the file `path`, or all of the package whose
     `__init__.py` or folder it is, and what `import` statements bring in, at any depth, from the
     folders that these lie in and from others on the import path that no library is installed in.
     """
@@ -235,7 +249,7 @@ def plugin_files(path: Path) -> list[Path]:
         found.add(file)
         beside = {folder.resolve() for folder in (package.parent, file.parent, *elsewhere)}
         if not _is_installed(file):
-            waiting += _brought(file, [*(beside - {ROOT})])
+            waiting += _brought(file, [*beside])
     return sorted(found)
 
 

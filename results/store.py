@@ -4,8 +4,8 @@ A finished cell is written twice. Its record goes to the cell cache under `$FEDT
 as it ends; that copy is what a later run trusts, after checking its digest and the code it came
 from. When the command ends, the table's CSV and the records beside it are written to the results
 folder; they are output, for people and for git. No run reads a number back from there, unless
-somebody has put these records into the cache (`results.pack.take_records`), or another command has
-written them meanwhile: they only tell which other cells belong into the table.
+somebody has put these records into the cache (`fedtables.results.pack.take_records`), or another
+command has written them meanwhile: they only tell which other cells belong into the table.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from typing import Any, cast
 import pandas as pd
 from filelock import FileLock
 
-from results.files import (
+from fedtables.results.files import (
     ResultsError,
     cache_home,
     check_replaceable,
@@ -31,8 +31,8 @@ from results.files import (
     write_atomic,
     write_sealed_json,
 )
-from results.frame import over_seeds, read_records, records_text, tidy
-from results.record import OK, TEXTS, Record
+from fedtables.results.frame import over_seeds, read_records, records_text, tidy
+from fedtables.results.record import OK, TEXTS, Record
 
 CSV_COLUMNS = (
     *("row", "column", "metric", "value", "std", "n"),
@@ -193,7 +193,7 @@ def parse_value(text: str, kind: type[float | str] = float) -> float | str | Non
 
 def summarise(records: Sequence[Record]) -> pd.DataFrame:
     """The lines of a table's CSV (`Line`) under `CSV_COLUMNS`: per row, column and metric the mean
-    over seeds, std (n - 1) and n (`results.frame.over_seeds`).
+    over seeds, std (n - 1) and n (`fedtables.results.frame.over_seeds`).
 
     Holds only what the seeds determine. A cell that failed for any seed is listed with its reason
     and no value.

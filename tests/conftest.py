@@ -35,7 +35,7 @@ def every_content_known(monkeypatch: pytest.MonkeyPatch) -> None:
         def __contains__(self, key: object) -> bool:
             return True
 
-    monkeypatch.setattr("datasets.catalogue.verified", lambda name: Everything())
+    monkeypatch.setattr("fedtables.datasets.catalogue.verified", lambda name: Everything())
 
 
 def run_command(

@@ -1,11 +1,11 @@
 """Small federations on a device, which may be one that is not there."""
 
-from benchmarks.scenarios.assembly import Run, build_federation
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.small import small_config, small_data
-from federation.cache import StageCache
-from federation.execution import DEFAULT
-from federation.seeds import Seeds
+from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.small import small_config, small_data
+from fedtables.federation.cache import StageCache
+from fedtables.federation.execution import DEFAULT
+from fedtables.federation.seeds import Seeds
 
 
 class PowerCutError(Exception):

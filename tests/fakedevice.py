@@ -31,8 +31,8 @@ from torch.utils.backend_registration import (
     _setup_privateuseone_for_python_backend,
 )
 
-from federation import snapshots
-from federation.inside.setup import Streams
+from fedtables.federation import snapshots
+from fedtables.federation.inside.setup import Streams
 
 aten = torch.ops.aten
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,9 +22,9 @@ IMPORTED = (
     "rich.progress",
     "pandas",
     "torch._dynamo",
-    "benchmarks.running.execute",
-    "benchmarks.running.planning",
-    "benchmarks.commands.regeneration",
+    "fedtables.benchmarks.running.execute",
+    "fedtables.benchmarks.running.planning",
+    "fedtables.benchmarks.commands.regeneration",
 )
 
 
@@ -32,10 +32,12 @@ def _warm() -> None:
     """Make and digest the commonest data sets, digest sources, and load Matplotlib's fonts."""
     from matplotlib.figure import Figure
 
-    from datasets import catalogue
-    from results.sourcecode import folder_modules, source_digest
+    from fedtables.datasets import catalogue
+    from fedtables.results.sourcecode import folder_modules, source_digest
 
-    source_digest("benchmarks.running.execute", *folder_modules("benchmarks.measures"))
+    source_digest(
+        "fedtables.benchmarks.running.execute", *folder_modules("fedtables.benchmarks.measures")
+    )
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FEDTABLES_CACHE"] = folder  # a command brings its own
         for name in ("digits", "shapes", "shapes-100", "scenes"):

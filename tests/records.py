@@ -1,6 +1,6 @@
 """Records of toy cells, for tests."""
 
-from results.record import Record
+from fedtables.results.record import Record
 
 
 def made_record(**changes: object) -> Record:

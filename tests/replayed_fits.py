@@ -2,10 +2,10 @@
 
 from dataclasses import fields, replace
 
-from benchmarks.scenarios.small import small_method
-from benchmarks.tables import registry
-from federation.execution import Execution
-from federation.fitting import fit
+from fedtables.benchmarks.scenarios.small import small_method
+from fedtables.benchmarks.tables import registry
+from fedtables.federation.execution import Execution
+from fedtables.federation.fitting import fit
 from tests.device_fits import federation_on
 
 OWN_LOOPS = {"fixmatch", "meta-pseudo-labels", "noisy-student", "pseudo-label"}

@@ -13,18 +13,18 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from baselines.standalone import Standalone
-from benchmarks.running.execute import prepare_device
-from benchmarks.scenarios.small import DISJOINT, small_method
-from benchmarks.tables import registry
-from federation import snapshots
-from federation.augmentation import Augmentation, augment_pairs
-from federation.execution import DEFAULT, Execution
-from federation.federation import Federation
-from federation.fitting import fit
-from federation.graphs import RECORDERS
-from models.catalogue import build, networks
-from privacy.plan import RELEASED
+from fedtables.baselines.standalone import Standalone
+from fedtables.benchmarks.running.execute import prepare_device
+from fedtables.benchmarks.scenarios.small import DISJOINT, small_method
+from fedtables.benchmarks.tables import registry
+from fedtables.federation import snapshots
+from fedtables.federation.augmentation import Augmentation, augment_pairs
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.federation.federation import Federation
+from fedtables.federation.fitting import fit
+from fedtables.federation.graphs import RECORDERS
+from fedtables.models.catalogue import build, networks
+from fedtables.privacy.plan import RELEASED
 from tests.device_fits import PowerCutError, federation_on
 from tests.fakedevice import DEVICE, KIND, fake_device
 from tests.federation.replayed import PLANS, trained

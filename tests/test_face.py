@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 from tests.federation.tiny import make_federation
 
 METHODS = sorted(

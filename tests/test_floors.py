@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from results.sourcecode import ROOT, imported_modules, source_modules
+from fedtables.results.sourcecode import PACKAGE, ROOT, imported_modules, source_modules
 
 FLOOR = {
     "benchmarks": 5,
@@ -70,28 +70,28 @@ FILES = sorted(path for folder in FLOOR for path in (ROOT / folder).rglob("*.py"
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_run_downwards(path):
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    own = module.split(".")[0]
-    for imported in imported_modules(module):
-        other = imported.split(".")[0]
-        assert other == own or FLOOR[own] > FLOOR[other], f"{module} imports {imported}"
+    own, *_ = path.relative_to(ROOT).parts
+    for imported in imported_modules(module_name(path)):
+        other = imported.split(".")[1]
+        assert other == own or FLOOR[own] > FLOOR[other], f"{path} imports {imported}"
 
 
 def module_name(path):
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    parts = PACKAGE, *path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
 
 
 @pytest.mark.parametrize(
     "path", [p for p in FILES if p.relative_to(ROOT).parts[0] in ROOMS], ids=module_name
 )
 def test_imports_run_downwards_between_rooms_too(path):
-    floor, *inner = module_name(path).split(".")
+    _, floor, *inner = module_name(path).split(".")
     rooms = ROOMS[floor]
     if not inner or inner[0] in ("__main__", "speed"):
         return
     assert inner[0] in rooms, f"{path} lies in no room of {rooms}"
     for imported in imported_modules(module_name(path)):
-        other, *within = imported.split(".")
+        _, other, *within = imported.split(".")
         if other == floor and within:
             assert rooms.index(inner[0]) <= rooms.index(within[0]), f"{path} imports {imported}"
 
@@ -109,7 +109,12 @@ def test_no_modules_import_each_other_in_a_circle():
     assert not waiting, f"these import each other: {sorted(waiting)}"
 
 
-OF_ONE_PAPER = ("methods", "baselines", "benchmarks.papers", "benchmarks.attacks.targets")
+OF_ONE_PAPER = (
+    "fedtables.methods",
+    "fedtables.baselines",
+    "fedtables.benchmarks.papers",
+    "fedtables.benchmarks.attacks.targets",
+)
 """Where papers and their methods are named; elsewhere only docstrings name them, as sources."""
 PAPERS = re.compile("dlad|fedsa|fedad|fediod", re.IGNORECASE)
 
@@ -134,7 +139,7 @@ def names_in(tree):
 
 @pytest.mark.parametrize("path", FILES, ids=module_name)
 def test_general_code_names_no_paper_and_none_of_their_methods(path):
-    if module_name(path).startswith((*OF_ONE_PAPER, "benchmarks.speed")):
+    if module_name(path).startswith((*OF_ONE_PAPER, "fedtables.benchmarks.speed")):
         return
     named = {text for text in names_in(ast.parse(path.read_text())) if PAPERS.search(text)}
     assert not named, f"{path} names {sorted(named)}"
@@ -174,5 +179,11 @@ def test_no_device_is_written_into_the_code():
 
 def test_what_computes_a_cell_knows_no_command_and_no_picture():
     """So that a change of how results are asked for or shown computes none of them again."""
-    shown = ("reports.", "benchmarks.commands", "benchmarks.reporting")
-    assert not [m for m in source_modules("benchmarks.running.execute") if m.startswith(shown)]
+    shown = (
+        "fedtables.reports.",
+        "fedtables.benchmarks.commands",
+        "fedtables.benchmarks.reporting",
+    )
+    assert not [
+        m for m in source_modules("fedtables.benchmarks.running.execute") if m.startswith(shown)
+    ]

@@ -5,7 +5,7 @@ That replayed steps teach a method the same is a promise of the contract.
 
 import pytest
 
-from federation.graphs import on_the_cpu
+from fedtables.federation.graphs import on_the_cpu
 from tests.methods.shards import same_bits
 from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 

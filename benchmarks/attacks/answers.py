@@ -15,30 +15,30 @@ from typing import Annotated, Any, ClassVar
 
 from torch import Tensor
 
-from benchmarks.attacks import targets
-from benchmarks.attacks.outcome import Outcome
-from benchmarks.attacks.reconstruction import to_units
-from benchmarks.scenarios.assembly import Run, build_federation
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables import registry
-from benchmarks.tables.defaults import filled
-from benchmarks.tables.spec import HELD_OUT, Scalar
-from datasets import catalogue
-from datasets.catalogue import ResolvedData
-from federation.cache import Stage, StageCache, StageRequest, content_digest
-from federation.client import Client
-from federation.federation import Federation
-from federation.seeds import AXES, Seeds
-from federation.training.inputs import unit_range
-from metrics.images import psnr
-from privacy.attacks.matching import Answer, Search, match_answers
-from privacy.attacks.threat import ThreatModel
-from results.files import cache_home, digest
-from results.names import check_known
-from results.numbers import MOST_WHOLE, Bounds, Count, check_bounds
-from results.sourcecode import source_libraries
-from results.store import format_value
+from fedtables.benchmarks.attacks import targets
+from fedtables.benchmarks.attacks.outcome import Outcome
+from fedtables.benchmarks.attacks.reconstruction import to_units
+from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.defaults import filled
+from fedtables.benchmarks.tables.spec import HELD_OUT, Scalar
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.federation.cache import Stage, StageCache, StageRequest, content_digest
+from fedtables.federation.client import Client
+from fedtables.federation.federation import Federation
+from fedtables.federation.seeds import AXES, Seeds
+from fedtables.federation.training.inputs import unit_range
+from fedtables.metrics.images import psnr
+from fedtables.privacy.attacks.matching import Answer, Search, match_answers
+from fedtables.privacy.attacks.threat import ThreatModel
+from fedtables.results.files import cache_home, digest
+from fedtables.results.names import check_known
+from fedtables.results.numbers import MOST_WHOLE, Bounds, Count, check_bounds
+from fedtables.results.sourcecode import source_libraries
+from fedtables.results.store import format_value
 
 
 @dataclass(frozen=True)

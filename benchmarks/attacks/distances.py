@@ -10,19 +10,23 @@ from typing import Literal, cast
 import torch
 from torch import Tensor
 
-from benchmarks.attacks.reconstruction import Attacked, reconstructions
-from benchmarks.scenarios.configuration import EvaluationSettings, NetworkSettings, read_section
-from benchmarks.tables.measure import Config, FittedCell, Taken
-from federation.client import Client, Shard
-from federation.federation import Federation
-from federation.method import Method
-from federation.training.inputs import unit_range
-from metrics.generated import frechet_distance, title
-from metrics.images import WINDOW, psnr, ssim
-from privacy.attacks.gradients import KINDS, Attack, Kind
-from privacy.attacks.threat import BatchNorm, Shares, ThreatModel
-from results.numbers import Count
-from results.record import Measurement
+from fedtables.benchmarks.attacks.reconstruction import Attacked, reconstructions
+from fedtables.benchmarks.scenarios.configuration import (
+    EvaluationSettings,
+    NetworkSettings,
+    read_section,
+)
+from fedtables.benchmarks.tables.measure import Config, FittedCell, Taken
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.training.inputs import unit_range
+from fedtables.metrics.generated import frechet_distance, title
+from fedtables.metrics.images import WINDOW, psnr, ssim
+from fedtables.privacy.attacks.gradients import KINDS, Attack, Kind
+from fedtables.privacy.attacks.threat import BatchNorm, Shares, ThreatModel
+from fedtables.results.numbers import Count
+from fedtables.results.record import Measurement
 
 GENERATED, PRIVATE, NOISE = "generated", "private", "noise"
 NEAREST_GENERATED, NEAREST_PUBLIC = "nearest-generated", "nearest-public"
@@ -63,7 +67,7 @@ def measure(run: FittedCell) -> Taken:
     medians of PSNR and SSIM. Raises ValueError for a method that has nothing of the kind, and where
     too few clients hold enough images.
     """
-    from models import extractors  # imports much that other cells have no use for
+    from fedtables.models import extractors  # imports much that other cells have no use for
 
     config, federation = run.config, run.federation
     samples = run.fitted[0].samples if run.fitted else None

@@ -8,20 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.attacks.outcome import Outcome
-from benchmarks.attacks.reconstruction import Attacked, reconstructions
-from datasets import catalogue
-from datasets.catalogue import ResolvedData
-from federation.cache import StageCache
-from federation.seeds import Seeds
-from federation.training.inputs import Normalisation, unit_range
-from federation.windows import resize
-from metrics.images import WINDOW, psnr, ssim
-from models.catalogue import build
-from privacy.attacks.gradients import Attack
-from results.files import cache_home, digest
-from results.sourcecode import source_libraries
-from results.store import format_value
+from fedtables.benchmarks.attacks.outcome import Outcome
+from fedtables.benchmarks.attacks.reconstruction import Attacked, reconstructions
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.federation.cache import StageCache
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.federation.windows import resize
+from fedtables.metrics.images import WINDOW, psnr, ssim
+from fedtables.models.catalogue import build
+from fedtables.privacy.attacks.gradients import Attack
+from fedtables.results.files import cache_home, digest
+from fedtables.results.sourcecode import source_libraries
+from fedtables.results.store import format_value
 
 RECOVERED = 30.0
 """PSNR (dB) above which an image counts as recovered."""

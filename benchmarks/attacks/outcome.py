@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from reports.drawing.pictures import image_rows
-from results.files import canonical_json, write_atomic
-from results.store import write_csv
+from fedtables.reports.drawing.pictures import image_rows
+from fedtables.results.files import canonical_json, write_atomic
+from fedtables.results.store import write_csv
 
 
 @dataclass(frozen=True)

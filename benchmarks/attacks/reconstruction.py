@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from federation.cache import Stage, StageCache, StageRequest, content_digest
-from federation.training.inputs import Normalisation, unit_range
-from metrics.images import match
-from models.catalogue import network_digest
-from privacy.attacks.gradients import Attack, reconstruct
-from privacy.attacks.matching import ReconstructedImages
+from fedtables.federation.cache import Stage, StageCache, StageRequest, content_digest
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.metrics.images import match
+from fedtables.models.catalogue import network_digest
+from fedtables.privacy.attacks.gradients import Attack, reconstruct
+from fedtables.privacy.attacks.matching import ReconstructedImages
 
 
 @dataclass(frozen=True)

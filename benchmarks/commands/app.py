@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from benchmarks.papers import FIRST
-from results.command_line import Commands, check_columns, suite_version
+from fedtables.benchmarks.papers import FIRST
+from fedtables.results.command_line import Commands, check_columns, suite_version
 
 VARIABLE = "_FEDTABLES_COMPLETE"
 """The environment variable by which a shell asks for completions: nothing is run then."""

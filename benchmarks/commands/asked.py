@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmarks.papers import FIRST
-from benchmarks.tables import registry
-from benchmarks.tables.request import Request, check_device_name
-from benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.papers import FIRST
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.request import Request, check_device_name
+from fedtables.benchmarks.tables.spec import SpecError
 
 if TYPE_CHECKING:
-    from benchmarks.running.ray_executor import Cluster
-    from benchmarks.tables.selection import Selection
-    from federation.execution import Execution
+    from fedtables.benchmarks.running.ray_executor import Cluster
+    from fedtables.benchmarks.tables.selection import Selection
+    from fedtables.federation.execution import Execution
 
 
 def _tables_like(begun: str) -> list[str]:
@@ -79,7 +79,7 @@ def selected(request: Request, tables: Sequence[str]) -> Selection:
     """What of `tables` a request asks for. Raises SpecError, also if it has settings and the tables
     are of several papers.
     """
-    from benchmarks.tables.selection import Selection, parse_methods, typed_settings
+    from fedtables.benchmarks.tables.selection import Selection, parse_methods, typed_settings
 
     import_plugins(request.plugins)  # before anything else is wrong
     add, drop = parse_methods(request.methods)
@@ -108,7 +108,7 @@ def selected(request: Request, tables: Sequence[str]) -> Selection:
 
 def check_execution(execution: Execution, device: str) -> None:
     """Raise SpecError for a way of running that the device or the machine does not have."""
-    from federation.execution import CUDA_GRAPHS
+    from fedtables.federation.execution import CUDA_GRAPHS
 
     if execution.precision == "tf32" and not device.startswith("cuda"):
         raise SpecError(
@@ -154,7 +154,7 @@ def make_cluster(request: Request) -> Cluster | None:
     Raises SpecError.
     """
     if request.ray:
-        from benchmarks.running.ray_executor import cluster_of, reach
+        from fedtables.benchmarks.running.ray_executor import cluster_of, reach
 
         cluster = cluster_of(request)
         reach(cluster)

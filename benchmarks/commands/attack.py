@@ -7,13 +7,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.attacks import targets
-from benchmarks.commands.app import console
-from benchmarks.commands.asked import check_device
-from benchmarks.tables.request import Request, one_of, option, quantity, switch, takes
-from benchmarks.tables.spec import SpecError
-from results.command_line import number, whole
-from results.files import cache_home, check_writable
+from fedtables.benchmarks.attacks import targets
+from fedtables.benchmarks.commands.app import console
+from fedtables.benchmarks.commands.asked import check_device
+from fedtables.benchmarks.tables.request import Request, one_of, option, quantity, switch, takes
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.command_line import number, whole
+from fedtables.results.files import cache_home, check_writable
 
 SHARES = f"Options of --target {targets.SHARING}, whose clients share gradients or updates"
 ANSWERS = f"Options of --target {' or '.join(targets.names())}, whose clients answer"
@@ -69,10 +69,10 @@ class Attacked:
 
     def work(self, data: Any) -> Any:
         """What is to be done: of a client's messages, or of its answers."""
-        from benchmarks.attacks.answers import Inquiry
-        from benchmarks.attacks.messages import Case
-        from privacy.attacks.gradients import ITERATIONS, Attack
-        from privacy.attacks.threat import ThreatModel
+        from fedtables.benchmarks.attacks.answers import Inquiry
+        from fedtables.benchmarks.attacks.messages import Case
+        from fedtables.privacy.attacks.gradients import ITERATIONS, Attack
+        from fedtables.privacy.attacks.threat import ThreatModel
 
         shared = self.target == targets.SHARING
         threat = ThreatModel(
@@ -106,7 +106,7 @@ class Attacked:
 @takes(of=Attacked)
 def attack_clients(asked: Attacked, request: Request, ctx: typer.Context) -> None:
     """Reconstruct private images from what a client shares, and show how near the attack comes."""
-    from datasets import catalogue
+    from fedtables.datasets import catalogue
 
     shared = asked.target == targets.SHARING
     _check_given(ctx, asked.target, *((SHARES, ANSWERS) if shared else (ANSWERS, SHARES)))
@@ -115,12 +115,12 @@ def attack_clients(asked: Attacked, request: Request, ctx: typer.Context) -> Non
         check_writable(folder)
     data = catalogue.resolve(asked.dataset, require_real=request.require_real)
 
-    from benchmarks.attacks.outcome import write_files
-    from benchmarks.running.execute import prepare_device
-    from benchmarks.running.machine import default_jobs
-    from benchmarks.running.pool import in_processes
-    from benchmarks.running.progress import ended, progress_bar
-    from federation.execution import DEFAULT
+    from fedtables.benchmarks.attacks.outcome import write_files
+    from fedtables.benchmarks.running.execute import prepare_device
+    from fedtables.benchmarks.running.machine import default_jobs
+    from fedtables.benchmarks.running.pool import in_processes
+    from fedtables.benchmarks.running.progress import ended, progress_bar
+    from fedtables.federation.execution import DEFAULT
 
     try:
         work = asked.work(data)

@@ -9,9 +9,18 @@ from typing import NoReturn
 
 from typer.completion import completion_init
 
-from benchmarks.commands import attack, methods, overview, pack, partition, plan, reproduce, verify
-from benchmarks.commands.app import VARIABLE, app
-from results.command_line import run
+from fedtables.benchmarks.commands import (
+    attack,
+    methods,
+    overview,
+    pack,
+    partition,
+    plan,
+    reproduce,
+    verify,
+)
+from fedtables.benchmarks.commands.app import VARIABLE, app
+from fedtables.results.command_line import run
 
 VERBS: dict[str, Callable[..., None]] = {
     "list": overview.list_everything,
@@ -35,7 +44,7 @@ for verb, function in VERBS.items():
 
 
 def main() -> NoReturn:
-    """Run the command line and end the process (`results.command_line.run`)."""
+    """Run the command line and end the process (`fedtables.results.command_line.run`)."""
     if VARIABLE in os.environ:
         completion_init()
     run(

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from benchmarks.commands.app import console
-from benchmarks.commands.asked import import_plugins
-from benchmarks.tables import registry
-from benchmarks.tables.request import Request, takes
-from benchmarks.tables.spec import SpecError
-from results.command_line import path, refuse
-from results.files import COMMITTED, check_output, write_atomic
+from fedtables.benchmarks.commands.app import console
+from fedtables.benchmarks.commands.asked import import_plugins
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.command_line import path, refuse
+from fedtables.results.files import COMMITTED, check_output, write_atomic
 
 
 @takes("plugins")
@@ -23,9 +23,9 @@ def check_method(
     """The contract of one method: it learns, repeats, and keeps private data private."""
     entry = registry.find_method(method, request.plugins)
     import_plugins(request.plugins)
-    from benchmarks.contract.promises import CHECKS, KEPT, judge
-    from benchmarks.running.execute import prepare_device
-    from federation.execution import DEFAULT
+    from fedtables.benchmarks.contract.promises import CHECKS, KEPT, judge
+    from fedtables.benchmarks.running.execute import prepare_device
+    from fedtables.federation.execution import DEFAULT
 
     prepare_device("cpu", 1, DEFAULT)
     console.print(f"{escape(method)}: {len(CHECKS)} promises, each with a small federation")
@@ -59,8 +59,8 @@ def write_cards(
     ] = Path("docs/methods.md"),
 ) -> None:
     """A card for each method: what it sends and promises, and what the league says of it."""
-    from benchmarks.reporting.method_cards import cards_page
-    from reports.pages.build import league_of
+    from fedtables.benchmarks.reporting.method_cards import cards_page
+    from fedtables.reports.pages.build import league_of
 
     check_output(output, [results])
     entries = registry.methods(request.plugins)

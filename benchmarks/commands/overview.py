@@ -8,12 +8,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.commands.app import console
-from benchmarks.tables import registry
-from benchmarks.tables.defaults import Told, told_of
-from benchmarks.tables.request import Request, takes
-from results import published
-from results.files import DataError
+from fedtables.benchmarks.commands.app import console
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.defaults import Told, told_of
+from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.results import published
+from fedtables.results.files import DataError
 
 
 def list_everything() -> None:
@@ -50,7 +50,7 @@ def list_everything() -> None:
 
 
 def data_table() -> None:
-    from datasets import catalogue
+    from fedtables.datasets import catalogue
 
     home = catalogue.data_home()
     table = RichTable(
@@ -71,7 +71,7 @@ def data_table() -> None:
 @takes("profile", "protocol")
 def show_table(request: Request, table: Annotated[str, typer.Argument(help="paper/table")]) -> None:
     """Published numbers of a table, and its protocol card with every setting's source."""
-    from benchmarks.reporting import cards
+    from fedtables.benchmarks.reporting import cards
 
     if table not in registry.all_tables():
         registry.find_table(table)
@@ -154,8 +154,8 @@ def show_data(
     ] = None,
 ) -> None:
     """What data are present, verified, and how to get the rest."""
-    from datasets import catalogue
-    from datasets.digests import verified
+    from fedtables.datasets import catalogue
+    from fedtables.datasets.digests import verified
 
     wanted = [catalogue.source(name) for name in dict.fromkeys(download or [])]
     for source in wanted:

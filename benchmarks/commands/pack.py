@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.commands.app import console
-from benchmarks.commands.asked import import_plugins
-from benchmarks.tables.request import Request, takes
-from results.command_line import NUMBER, number, path
-from results.files import cache_home, check_output
-from results.zips import MEGABYTES
+from fedtables.benchmarks.commands.app import console
+from fedtables.benchmarks.commands.asked import import_plugins
+from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.results.command_line import NUMBER, number, path
+from fedtables.results.files import cache_home, check_output
+from fedtables.results.zips import MEGABYTES
 
 
 def pack_cache(
@@ -27,7 +27,7 @@ def pack_cache(
     `unpack` it on another machine that has the same code and packages, and give the command again:
     it goes on from there.
     """
-    from results.pack import write_pack
+    from fedtables.results.pack import write_pack
 
     check_output(file)
     packed = write_pack(cache_home(), file, megabytes)
@@ -56,8 +56,8 @@ def unpack_cache(
 
     Says how many of these cells the present code does not accept, and why: they are computed again.
     """
-    from benchmarks.running.verify import not_accepted
-    from results.pack import packed_records, read_pack, take_records
+    from fedtables.benchmarks.running.verify import not_accepted
+    from fedtables.results.pack import packed_records, read_pack, take_records
 
     import_plugins(request.plugins)
     home = cache_home()

@@ -6,11 +6,11 @@ from typing import Any, cast, get_args
 
 from rich.markup import escape
 
-from benchmarks.commands.app import console
-from benchmarks.tables.request import choice, option, place, quantity, takes
-from benchmarks.tables.spec import SpecError
-from results.command_line import number, whole
-from results.files import RUNS
+from fedtables.benchmarks.commands.app import console
+from fedtables.benchmarks.tables.request import choice, option, place, quantity, takes
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.command_line import number, whole
+from fedtables.results.files import RUNS
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Described:
 @takes(of=Described)
 def describe_partition(asked: Described) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
-    from benchmarks.reporting.partition import draw_partition
-    from datasets.partitions import Kind, OfClasses
+    from fedtables.benchmarks.reporting.partition import draw_partition
+    from fedtables.datasets.partitions import Kind, OfClasses
 
     kinds: list[Kind] = [
         cast(Any, choice("--kind", name, get_args(Kind))) for name in asked.kind.split(",")

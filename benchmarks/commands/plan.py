@@ -5,12 +5,19 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from benchmarks.commands.app import console, errors
-from benchmarks.commands.asked import Tables, selected, table_names
-from benchmarks.tables import registry
-from benchmarks.tables.request import Request, number_or_none, option, place, quantity, takes
-from benchmarks.tables.spec import ON_CUDA, SpecError
-from results.files import check_output, write_atomic
+from fedtables.benchmarks.commands.app import console, errors
+from fedtables.benchmarks.commands.asked import Tables, selected, table_names
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.request import (
+    Request,
+    number_or_none,
+    option,
+    place,
+    quantity,
+    takes,
+)
+from fedtables.benchmarks.tables.spec import ON_CUDA, SpecError
+from fedtables.results.files import check_output, write_atomic
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class Shown:
     gpu: str = option(
         "h100,a100",
         str,
-        "GPUs whose hours are estimated, or files that benchmarks.speed.cuda wrote",
+        "GPUs whose hours are estimated, or files that fedtables.benchmarks.speed.cuda wrote",
         "--gpu",
         metavar="NAME,NAME",
     )
@@ -48,10 +55,10 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their
     sums.
     """
-    from benchmarks.running import hours
-    from benchmarks.running.follow import Follower
-    from benchmarks.running.hours import find_gpus, this_machine
-    from benchmarks.running.planning import (
+    from fedtables.benchmarks.running import hours
+    from fedtables.benchmarks.running.follow import Follower
+    from fedtables.benchmarks.running.hours import find_gpus, this_machine
+    from fedtables.benchmarks.running.planning import (
         cells_of,
         make_plans,
         print_plan,

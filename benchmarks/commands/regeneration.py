@@ -1,4 +1,4 @@
-"""Regenerates tables: for `reproduce` and `sweep`, and as `benchmarks.reproduce` for a notebook."""
+"""Regenerates tables: for `reproduce` and `sweep`, and as `fedtables.reproduce` for a notebook."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.commands.asked import check_execution, make_cluster, selected
-from benchmarks.reporting import cards
-from benchmarks.reporting.printing import print_table
-from benchmarks.reporting.writing import methods_of, write_table
-from benchmarks.running import machine, runner
-from benchmarks.running.machine import Deadline, OutOfTimeError
-from benchmarks.running.progress import Live
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import UNREAD, unread
-from benchmarks.tables.request import Request, takes
-from results.frame import tidy, with_keys
-from results.names import printable
+from fedtables.benchmarks.commands.asked import check_execution, make_cluster, selected
+from fedtables.benchmarks.reporting import cards
+from fedtables.benchmarks.reporting.printing import print_table
+from fedtables.benchmarks.reporting.writing import methods_of, write_table
+from fedtables.benchmarks.running import machine, runner
+from fedtables.benchmarks.running.machine import Deadline, OutOfTimeError
+from fedtables.benchmarks.running.progress import Live
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import UNREAD, unread
+from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.results.frame import tidy, with_keys
+from fedtables.results.names import printable
 
 if TYPE_CHECKING:
-    from benchmarks.running.ray_executor import Cluster
-    from benchmarks.tables.selection import Selection
-    from benchmarks.tables.spec import Paper, Table
+    from fedtables.benchmarks.running.ray_executor import Cluster
+    from fedtables.benchmarks.tables.selection import Selection
+    from fedtables.benchmarks.tables.spec import Paper, Table
 
 
 def regenerate(
@@ -58,7 +58,7 @@ def regenerate(
     total, cached = sum(len(run.cells) for run in runs), sum(len(run.records) for run in runs)
     todo = total - cached
     if todo:
-        from benchmarks.running.trial import check_cells
+        from fedtables.benchmarks.running.trial import check_cells
 
         check_cells(runner.unfinished(runs))
     workers = request.jobs or machine.default_jobs(device)
@@ -72,7 +72,9 @@ def regenerate(
         + (f", {where} on {device}" if todo else "")
     )
     if todo:
-        importlib.import_module("reports.drawing")  # what it refuses it refuses before a cell
+        importlib.import_module(
+            "fedtables.reports.drawing"
+        )  # what it refuses it refuses before a cell
         with contextlib.suppress(OutOfTimeError), Live(console, todo) as live:
             runner.execute(
                 runs,
@@ -105,7 +107,7 @@ def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
             entry = known.get(row.method)
             if entry is None or entry.folder != "plugin":  # none: of an earlier command
                 continue
-            from benchmarks.contract.promises import findings
+            from fedtables.benchmarks.contract.promises import findings
 
             run.broken[row.key] = tuple(map(printable, findings(entry)))
             for finding in run.broken[row.key]:
@@ -120,8 +122,8 @@ def reproduce(
     request: Request, table: str, *, quiet: bool = False, log: runner.Log | None = None
 ) -> pd.DataFrame:
     """Regenerate `paper/table` and return its cells: a line per cell, metric and seed, with the
-    published value beside the measured one (`results.frame.COLUMNS`), and a column for every key of
-    the table's columns (`results.frame.with_keys`).
+    published value beside the measured one (`fedtables.results.frame.COLUMNS`), and a column for
+    every key of the table's columns (`fedtables.results.frame.with_keys`).
 
     Arguments are the command's options. `only` maps keys to the values wanted, as in
     `{"dataset": "mnist", "row": ["global-avg", "global-dlad"]}`; `settings` maps the names of

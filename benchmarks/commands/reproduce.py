@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmarks.commands.app import console, errors
-from benchmarks.commands.asked import (
+from fedtables.benchmarks.commands.app import console, errors
+from fedtables.benchmarks.commands.asked import (
     Tables,
     check_execution,
     make_cluster,
@@ -19,14 +19,14 @@ from benchmarks.commands.asked import (
     some_tables,
     table_names,
 )
-from benchmarks.tables import registry
-from benchmarks.tables.request import Request, choice, takes
-from results.record import OK
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.request import Request, choice, takes
+from fedtables.results.record import OK
 
 if TYPE_CHECKING:
-    from benchmarks.running.runner import Log
-    from benchmarks.tables.selection import Selection
-    from benchmarks.tables.spec import Paper, Table
+    from fedtables.benchmarks.running.runner import Log
+    from fedtables.benchmarks.tables.selection import Selection
+    from fedtables.benchmarks.tables.spec import Paper, Table
 
 
 TENSORBOARD = "tensorboard"
@@ -67,7 +67,7 @@ def _log_to(
     if not where:
         return contextlib.nullcontext()
     choice("--log-to", where, (TENSORBOARD,))
-    from benchmarks.running.progress import TensorBoard
+    from fedtables.benchmarks.running.progress import TensorBoard
 
     variant = [selection.profile, *filter(None, [selection.variant])]
     return TensorBoard(results / TENSORBOARD / ".".join(variant))
@@ -83,7 +83,7 @@ def run_tables(
     """Regenerate `tables`; exit code 1 if a cell failed, `OUT_OF_TIME` if the time was over before
     all were finished.
     """
-    from benchmarks.commands.regeneration import regenerate
+    from fedtables.benchmarks.commands.regeneration import regenerate
 
     cluster = make_cluster(request)
     runs = regenerate(console, tables, selection, request, cluster, log, remarks)
@@ -114,9 +114,9 @@ def sweep_budgets(
     epsilon: Annotated[str, typer.Option(help="privacy budgets, as in 1,3,10")] = "3.5,6,7.7,10",
 ) -> None:
     """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
-    from benchmarks.tables.selection import listed
-    from benchmarks.tables.sweep import parse_epsilons, swept
-    from federation.execution import DEFAULT
+    from fedtables.benchmarks.tables.selection import listed
+    from fedtables.benchmarks.tables.sweep import parse_epsilons, swept
+    from fedtables.federation.execution import DEFAULT
 
     # Private cells train without extras, and those without a budget are compared with them.
     selection = replace(selected(request, [table]), execution=DEFAULT)

@@ -12,13 +12,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.commands.app import console
-from benchmarks.commands.asked import check_device, import_plugins
-from benchmarks.tables.request import Request, quantity, switch, takes
-from results.command_line import number, path, whole
+from fedtables.benchmarks.commands.app import console
+from fedtables.benchmarks.commands.asked import check_device, import_plugins
+from fedtables.benchmarks.tables.request import Request, quantity, switch, takes
+from fedtables.results.command_line import number, path, whole
 
 if TYPE_CHECKING:
-    from results.record import Record
+    from fedtables.results.record import Record
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ def verify_results(
     ],
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
-    from benchmarks.running import machine
-    from benchmarks.running import verify as verifying
-    from benchmarks.running.events import Context
-    from benchmarks.running.progress import Live
+    from fedtables.benchmarks.running import machine
+    from fedtables.benchmarks.running import verify as verifying
+    from fedtables.benchmarks.running.events import Context
+    from fedtables.benchmarks.running.progress import Live
 
     import_plugins(request.plugins)
     records = verifying.finished_records(results, asked.within, asked.present)

@@ -18,22 +18,22 @@ import numpy as np
 import safetensors.torch
 import torch
 
-from benchmarks.scenarios.assembly import Run, assemble
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import ClientPart, Parts
-from benchmarks.scenarios.small import shortened, small_config, small_data
-from benchmarks.tables.registry import find_scenario
-from datasets.access import while_fitting
-from federation.cache import StageCache, content_digest
-from federation.channel import Channel, Transfer, encode
-from federation.client import Shard
-from federation.execution import Execution
-from federation.federation import Federation
-from federation.fitting import listed
-from federation.graphs import on_the_cpu
-from federation.method import Fitted, Method
-from federation.seeds import Seeds
-from federation.surroundings import put_back
+from fedtables.benchmarks.scenarios.assembly import Run, assemble
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import ClientPart, Parts
+from fedtables.benchmarks.scenarios.small import shortened, small_config, small_data
+from fedtables.benchmarks.tables.registry import find_scenario
+from fedtables.datasets.access import while_fitting
+from fedtables.federation.cache import StageCache, content_digest
+from fedtables.federation.channel import Channel, Transfer, encode
+from fedtables.federation.client import Shard
+from fedtables.federation.execution import Execution
+from fedtables.federation.federation import Federation
+from fedtables.federation.fitting import listed
+from fedtables.federation.graphs import on_the_cpu
+from fedtables.federation.method import Fitted, Method
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.surroundings import put_back
 
 FEWEST = 4
 """So many values, and three times what chance explains, tell nothing."""

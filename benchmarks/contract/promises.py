@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 import torch
 
-from benchmarks.contract import fits
-from benchmarks.contract.fits import BrokenContractError, Fit
-from benchmarks.scenarios.small import EPSILON, LEAST, small_headline, small_method
-from benchmarks.tables.registry import MethodEntry
-from benchmarks.tables.spec import SpecError
-from datasets.access import AccessError
-from federation.data import Checkpoint
-from federation.method import Method
-from privacy.plan import RELEASED
-from results.files import cache_home, digest, read_sealed_json, write_sealed_json
-from results.sourcecode import source_digest
+from fedtables.benchmarks.contract import fits
+from fedtables.benchmarks.contract.fits import BrokenContractError, Fit
+from fedtables.benchmarks.scenarios.small import EPSILON, LEAST, small_headline, small_method
+from fedtables.benchmarks.tables.registry import MethodEntry
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.datasets.access import AccessError
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.method import Method
+from fedtables.privacy.plan import RELEASED
+from fedtables.results.files import cache_home, digest, read_sealed_json, write_sealed_json
+from fedtables.results.sourcecode import source_digest
 
 
 @functools.lru_cache(maxsize=2)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
-from results.arrays import pack
-from results.record import Measurement
+from fedtables.benchmarks.tables.measure import Config, FittedCell, Measure, Taken
+from fedtables.results.arrays import pack
+from fedtables.results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.federation import Federation
+    from fedtables.federation.federation import Federation
 
 
 class Classes(Measure):

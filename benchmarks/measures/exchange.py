@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from benchmarks.measures import final
-from benchmarks.tables.measure import FittedCell, Measure, Taken, counted, mean_of_numbers
-from metrics.names import (
+from fedtables.benchmarks.measures import final
+from fedtables.benchmarks.tables.measure import FittedCell, Measure, Taken, counted, mean_of_numbers
+from fedtables.metrics.names import (
     BANDWIDTH,
     CLIENT_FLOPS,
     CORRUPTED,
@@ -26,17 +26,17 @@ from metrics.names import (
     SERVER_FLOPS,
     WEAKEST,
 )
-from results.arrays import pack
-from results.record import Measurement
+from fedtables.results.arrays import pack
+from fedtables.results.record import Measurement
 
 if TYPE_CHECKING:
     import torch
 
-    from federation.channel import Transfer
-    from federation.costs import Meter
-    from federation.data import Checkpoint, PublicData
-    from federation.federation import Federation
-    from federation.method import Method
+    from fedtables.federation.channel import Transfer
+    from fedtables.federation.costs import Meter
+    from fedtables.federation.data import Checkpoint, PublicData
+    from fedtables.federation.federation import Federation
+    from fedtables.federation.method import Method
 
 
 WEIGHTS = frozenset({"parameters", "gradients"})
@@ -87,7 +87,7 @@ def followed(method: Method, federation: Federation) -> tuple[Meter, bool]:
     device, where `federation` is, since the ledger does not know it and the fit may come from the
     cache.
     """
-    from federation.costs import Meter, metering
+    from fedtables.federation.costs import Meter, metering
 
     watched = _Watched(federation.public)
     federation.public = cast("PublicData", watched)
@@ -112,7 +112,7 @@ def costs(ledger: Sequence[Transfer], budgets: Mapping[str, float]) -> dict[str,
 
 def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:
     """Each property by name, from a whole run's ledger and whether its fit looks at the public
-    images; `reports.measures.exchange` says what each means.
+    images; `fedtables.reports.measures.exchange` says what each means.
     """
     down = {transfer.kind for transfer in ledger if transfer.direction == "down"}
     # The ledger has an entry per round.
@@ -153,7 +153,7 @@ class Scorecard(Measure):
     every_epoch = True
 
     def take(self, run: FittedCell) -> Taken:
-        from metrics.settling import epochs_to_end
+        from fedtables.metrics.settling import epochs_to_end
 
         numbers = final.Final().take(replace(run, metrics=(ACCURACY,)))
         federation, ledger = run.federation, run.federation.channel.ledger
@@ -190,7 +190,7 @@ def networks_may_differ(run: FittedCell) -> bool:
     it refuses them (HeterogeneousClientsError), or if states or tensors of two shapes meet in it
     (ValueError, RuntimeError). Raises whatever else the fit raises then.
     """
-    from federation.inside.networks import HeterogeneousClientsError
+    from fedtables.federation.inside.networks import HeterogeneousClientsError
 
     try:
         followed(run.method, run.on_meta(MIXED))
@@ -204,7 +204,7 @@ def weakest(federation: Federation, models: Sequence[Checkpoint]) -> tuple[float
     client's own model if it has one, else of the global one, which is the only one. And of how many
     of the clients that hold samples: of no class of the others is there a test image.
     """
-    from metrics.classification import accuracy_by_class, weighted_by_labels
+    from fedtables.metrics.classification import accuracy_by_class, weighted_by_labels
 
     test = federation.evaluation.test_set
     by_owner = {
@@ -227,7 +227,7 @@ def weakest(federation: Federation, models: Sequence[Checkpoint]) -> tuple[float
 
 def corrupted(federation: Federation, models: Sequence[Checkpoint]) -> float:
     """Accuracy on test images under each corruption, mean over these and over models."""
-    from datasets.corruptions import CORRUPTIONS
+    from fedtables.datasets.corruptions import CORRUPTIONS
 
     test = federation.evaluation.test_set
     shares = []
@@ -241,8 +241,8 @@ def corrupted(federation: Federation, models: Sequence[Checkpoint]) -> float:
 
 def _classes(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
     """The class (n,) that a model sees in each image; -1 where a score is not a number."""
-    from federation.training.loops import predict
-    from metrics.running import unknown
+    from fedtables.federation.training.loops import predict
+    from fedtables.metrics.running import unknown
 
     module = federation.networks.module(model)
     scores = predict(module, images, normalise=federation.normalise)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from benchmarks.measures.final import Final, scarce_findings
-from benchmarks.tables.measure import Config, FittedCell, Measure, Taken, counted
-from benchmarks.tables.registry import find_scenario
-from results.arrays import pack
-from results.record import Measurement
+from fedtables.benchmarks.measures.final import Final, scarce_findings
+from fedtables.benchmarks.tables.measure import Config, FittedCell, Measure, Taken, counted
+from fedtables.benchmarks.tables.registry import find_scenario
+from fedtables.results.arrays import pack
+from fedtables.results.record import Measurement
 
 if TYPE_CHECKING:
     import torch
 
-    from federation.data import Checkpoint, LabelledSet
-    from federation.federation import Federation
-    from federation.tasks.images import MultiLabel
+    from fedtables.federation.data import Checkpoint, LabelledSet
+    from fedtables.federation.federation import Federation
+    from fedtables.federation.tasks.images import MultiLabel
 
 
 FILMS_SHOWN = 4
@@ -40,8 +40,8 @@ class Attention(Measure):
     Maps of the first test films are compared for every finding that a film has and that some client
     holds: shares of the positions above 0.5 of all these maps together; none where no map is. The
     third number is the share of maps in which the central model looks nowhere. What is drawn
-    (`reports.drawing.pictures`) is of a few films, each of another finding, in which the most local
-    models look anywhere.
+    (`fedtables.reports.drawing.pictures`) is of a few films, each of another finding, in which the
+    most local models look anywhere.
     """
 
     def take(self, run: FittedCell) -> Taken:
@@ -50,7 +50,7 @@ class Attention(Measure):
         """
         import torch
 
-        from federation.shared.averaging import aligned, attention_bounds
+        from fedtables.federation.shared.averaging import aligned, attention_bounds
 
         federation = run.federation
         task = _findings_of(federation, "a picture of attention")
@@ -108,7 +108,7 @@ class Attention(Measure):
 
 def _findings_of(federation: Federation, what: str) -> MultiLabel:
     """The federation's task. Raises ValueError for one without findings."""
-    from federation.tasks.images import MultiLabel
+    from fedtables.federation.tasks.images import MultiLabel
 
     if not isinstance(federation.task, MultiLabel):
         raise ValueError(f"{what} is of a multi-label task, and the task is {federation.task}")
@@ -119,9 +119,9 @@ def attention_maps(federation: Federation, model: Checkpoint, images: torch.Tens
     """A network's attention for every class of its own, (n, c, h, w)."""
     import torch
 
-    from federation.training.inputs import unit_range
-    from models.cut import encode
-    from models.saliency import class_attention
+    from fedtables.federation.training.inputs import unit_range
+    from fedtables.models.cut import encode
+    from fedtables.models.saliency import class_attention
 
     network = federation.networks.module(model)
     parts = []
@@ -170,9 +170,9 @@ class Findings(Measure):
 
     def take(self, run: FittedCell) -> Taken:
         """Raises ValueError for a task without findings, or if no finding has an AUC."""
-        from federation.tasks.images import MultiLabel
-        from federation.training.loops import predict
-        from metrics.classification import auc_by_class
+        from fedtables.federation.tasks.images import MultiLabel
+        from fedtables.federation.training.loops import predict
+        from fedtables.metrics.classification import auc_by_class
 
         federation, fitted = run.federation, run.models
         _findings_of(federation, "AUC by finding")
@@ -223,7 +223,7 @@ def tested(run: FittedCell) -> tuple[LabelledSet, list[str], str]:
     """The test set that `evaluation.test` names, with targets (n, findings), its findings, and what
     a text calls it.
     """
-    from benchmarks.scenarios.configuration import Configuration
+    from fedtables.benchmarks.scenarios.configuration import Configuration
 
     configuration = Configuration.parse(run.config)
     scenario = find_scenario(configuration.data.task)
@@ -269,8 +269,8 @@ def pointing_of(run: FittedCell) -> Taken:
     point at the finding and of those that are 0 everywhere; means over networks. Raises ValueError
     for films of which it is not known where their findings are, and if a network knows none.
     """
-    from federation.shared.averaging import aligned
-    from metrics.masks import pointing_hits
+    from fedtables.federation.shared.averaging import aligned
+    from fedtables.metrics.masks import pointing_hits
 
     federation, test = run.federation, run.federation.evaluation.test_set
     if test.places is None:

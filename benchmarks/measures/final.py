@@ -11,14 +11,21 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
-from metrics.names import BANDWIDTH, LOWER, facts
-from results.record import Measurement
+from fedtables.benchmarks.tables.measure import (
+    FittedCell,
+    Measure,
+    Taken,
+    count_in,
+    counted,
+    mean_of_numbers,
+)
+from fedtables.metrics.names import BANDWIDTH, LOWER, facts
+from fedtables.results.record import Measurement
 
 if TYPE_CHECKING:
-    from benchmarks.scenarios.configuration import EvaluationSettings
-    from federation.channel import Transfer
-    from federation.data import LabelledSet
+    from fedtables.benchmarks.scenarios.configuration import EvaluationSettings
+    from fedtables.federation.channel import Transfer
+    from fedtables.federation.data import LabelledSet
 
 
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
@@ -31,7 +38,7 @@ class Final(Measure):
     numbers = True
 
     def take(self, run: FittedCell) -> Taken:
-        from benchmarks.scenarios.configuration import EvaluationSettings, read_section
+        from fedtables.benchmarks.scenarios.configuration import EvaluationSettings, read_section
 
         how = read_section(run.config, "evaluation", EvaluationSettings)
         models = run.models
@@ -60,7 +67,7 @@ def in_words(run: FittedCell, how: str) -> str:
     """How numbers came about that are `how` of each model: over how many models, and on which test
     films where there are findings.
     """
-    from federation.tasks.images import MultiLabel
+    from fedtables.federation.tasks.images import MultiLabel
 
     federation = run.federation
     text = [", ".join(filter(None, (how, run.over_models)))]
@@ -114,7 +121,7 @@ def scarce_findings(
 
     `findings` are those of the columns of the test set's targets.
     """
-    from metrics.classification import UNKNOWN
+    from fedtables.metrics.classification import UNKNOWN
 
     known = (test.targets != UNKNOWN).sum(dim=0).tolist()
     present = (test.targets == 1).sum(dim=0).tolist()

@@ -4,10 +4,17 @@ rows see in the same few. FediOD's Table 7, the tables of leakage, and FedSA's F
 
 import numpy as np
 
-from benchmarks.tables.measure import Config, FittedCell, Measure, Taken, count_in, counted
-from metrics.names import is_count
-from results.arrays import pack
-from results.record import Measurement
+from fedtables.benchmarks.tables.measure import (
+    Config,
+    FittedCell,
+    Measure,
+    Taken,
+    count_in,
+    counted,
+)
+from fedtables.metrics.names import is_count
+from fedtables.results.arrays import pack
+from fedtables.results.record import Measurement
 
 
 class Samples(Measure):
@@ -17,10 +24,10 @@ class Samples(Measure):
 
     def take(self, run: FittedCell) -> Taken:
         """Raises ValueError for a method that generated no images."""
-        from federation.training.inputs import unit_range
-        from federation.training.loops import predict
-        from metrics.generated import adapted_inception_score, inception_score
-        from models import extractors
+        from fedtables.federation.training.inputs import unit_range
+        from fedtables.federation.training.loops import predict
+        from fedtables.metrics.generated import adapted_inception_score, inception_score
+        from fedtables.models import extractors
 
         federation, images = run.federation, run.fitted[0].samples
         if images is None:
@@ -82,16 +89,16 @@ SHOWN = 4
 
 class Segmentations(Measure):
     """The metrics of the first test images, which are drawn with target and prediction
-    (`reports.drawing.pictures`); of a table with one column.
+    (`fedtables.reports.drawing.pictures`); of a table with one column.
     """
 
     def take(self, run: FittedCell) -> Taken:
         """Raises ValueError for a task without a class per pixel, and for a method that leaves
         several networks.
         """
-        from federation.tasks.pixels import Segmentation
-        from federation.training.loops import predict
-        from metrics.running import measured
+        from fedtables.federation.tasks.pixels import Segmentation
+        from fedtables.federation.training.loops import predict
+        from fedtables.metrics.running import measured
 
         federation, task = run.federation, run.federation.task
         if not isinstance(task, Segmentation):
@@ -121,7 +128,9 @@ class Segmentations(Measure):
 
 
 ATTACKS = ("dlg", "idlg", "inverting")
-"""Rows' images that an attack makes (`privacy.attacks.gradients.KINDS`, which imports torch)."""
+"""Rows' images that an attack makes (`fedtables.privacy.attacks.gradients.KINDS`, which imports
+torch).
+"""
 
 
 class Leakage(Measure):
@@ -131,9 +140,9 @@ class Leakage(Measure):
     extractor = True
 
     def check(self, config: Config) -> None:
-        from benchmarks.attacks.distances import AttackSettings
-        from benchmarks.scenarios.configuration import NetworkSettings, read_section
-        from models.catalogue import entry
+        from fedtables.benchmarks.attacks.distances import AttackSettings
+        from fedtables.benchmarks.scenarios.configuration import NetworkSettings, read_section
+        from fedtables.models.catalogue import entry
 
         super().check(config)
         settings = read_section(config, "attack", AttackSettings)
@@ -160,7 +169,7 @@ class Leakage(Measure):
         )
 
     def take(self, run: FittedCell) -> Taken:
-        from benchmarks.attacks import distances
+        from fedtables.benchmarks.attacks import distances
 
         return distances.measure(run)
 

@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tables.measure import FittedCell, Measure, Taken, count_in, counted, mean_of_numbers
-from benchmarks.tables.registry import find_scenario
-from metrics.names import BANDWIDTH, SUBJECTS, at_site
-from results.arrays import pack
+from fedtables.benchmarks.tables.measure import (
+    FittedCell,
+    Measure,
+    Taken,
+    count_in,
+    counted,
+    mean_of_numbers,
+)
+from fedtables.benchmarks.tables.registry import find_scenario
+from fedtables.metrics.names import BANDWIDTH, SUBJECTS, at_site
+from fedtables.results.arrays import pack
 
 if TYPE_CHECKING:
-    from benchmarks.scenarios.configuration import Configuration
-    from federation.data import LabelledSet
+    from fedtables.benchmarks.scenarios.configuration import Configuration
+    from fedtables.federation.data import LabelledSet
 
 
 class BySite(Measure):
@@ -97,7 +104,7 @@ class BySite(Measure):
 
 
 def _of(run: FittedCell) -> tuple[Configuration, ModuleType]:
-    from benchmarks.scenarios.configuration import Configuration
+    from fedtables.benchmarks.scenarios.configuration import Configuration
 
     configuration = Configuration.parse(run.config)
     return configuration, find_scenario(configuration.data.task)
@@ -125,7 +132,7 @@ class Contours(BySite):
         """Raises ValueError for volumes and for a task without objects."""
         import torch
 
-        from federation.training.loops import predictions
+        from fedtables.federation.training.loops import predictions
 
         federation, task = run.federation, run.federation.task
         if not hasattr(task, "found") or held.images.ndim != 4:
@@ -162,7 +169,7 @@ class ErrorMaps(BySite):
 
     def shown(self, run: FittedCell, held: LabelledSet) -> dict[str, np.ndarray]:
         """Raises ValueError for a task whose targets are no grey images."""
-        from federation.training.loops import predict
+        from fedtables.federation.training.loops import predict
 
         federation = run.federation
         if held.images.is_meta:

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.measures.final import Final
-from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
-from results.record import Measurement
+from fedtables.benchmarks.measures.final import Final
+from fedtables.benchmarks.tables.measure import Config, FittedCell, Measure, Taken
+from fedtables.results.record import Measurement
 
 if TYPE_CHECKING:
     import torch
 
-    from datasets.catalogue import ResolvedData
-    from federation.federation import Federation
+    from fedtables.datasets.catalogue import ResolvedData
+    from fedtables.federation.federation import Federation
 
 
 OWN = "teacher-accuracy"
@@ -47,10 +47,10 @@ def own_accuracies(federation: Federation, private: ResolvedData) -> list[float]
     """
     import torch
 
-    from benchmarks.scenarios.sites import Site
-    from datasets.partitions import class_groups
-    from federation.data import LabelledSet
-    from federation.training.loops import evaluate
+    from fedtables.benchmarks.scenarios.sites import Site
+    from fedtables.datasets.partitions import class_groups
+    from fedtables.federation.data import LabelledSet
+    from fedtables.federation.training.loops import evaluate
 
     own = Site(private, federation.networks.image_shape[-1])
     labels = own.labels("test")
@@ -79,7 +79,7 @@ class Selection(Measure):
     def take(self, run: FittedCell) -> Taken:
         import torch
 
-        from models.saliency import unit_scaled
+        from fedtables.models.saliency import unit_scaled
 
         history = run.fitted[0].history
         teachers = range(1, int(run.config["partition.clients"]) + 1)
@@ -117,7 +117,7 @@ class Transferability(Measure):
         return super().histories(run, ACCURACY if metric == TRANSFER_ACCURACY else metric)
 
     def take(self, run: FittedCell) -> Taken:
-        from models.saliency import unit_scaled
+        from fedtables.models.saliency import unit_scaled
 
         selecting: Any = run.other_method(str(run.config[SELECTING]))
         teacher = int(run.config[f"{run.name}.teacher"])
@@ -135,7 +135,7 @@ class Transferability(Measure):
 
 def first_scores(federation: Federation, method: Any) -> torch.Tensor:
     """The method's first scores (teachers,), computed once for the cells of all teachers."""
-    from federation.cache import Stage, StageRequest
+    from fedtables.federation.cache import Stage, StageRequest
 
     inputs = {**federation.stages.identity(), "method": dataclasses.asdict(method)}
     request = StageRequest(

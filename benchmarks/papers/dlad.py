@@ -5,8 +5,8 @@ The authors released no code; what the text leaves open is marked `assumed`, wit
 
 from functools import partial
 
-from benchmarks.papers.shared import PRIVACY
-from benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, as_class, grid
+from fedtables.benchmarks.papers.shared import PRIVACY
+from fedtables.benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, as_class, grid
 
 DISTRIBUTIONS = ("iid", "niid1", "niid2", "niid3")
 MIXED = "resnet+densenet"

@@ -7,8 +7,8 @@ comparator: FedDF (epfml), FedMD (diogenes0319).
 
 from functools import partial
 
-from benchmarks.papers import fedad_reconstruction, fedad_segmentation, shared
-from benchmarks.tables.spec import Paper, Setting, Table, as_class, grid
+from fedtables.benchmarks.papers import fedad_reconstruction, fedad_segmentation, shared
+from fedtables.benchmarks.tables.spec import Paper, Setting, Table, as_class, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
 

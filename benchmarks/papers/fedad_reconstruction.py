@@ -6,8 +6,8 @@ follows, or of FedDF (epfml).
 
 from functools import partial
 
-from benchmarks.papers import shared
-from benchmarks.tables.spec import Derived, Row, Setting, Table, as_class, grid
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.tables.spec import Derived, Row, Setting, Table, as_class, grid
 
 SITES = ("b", "f", "i")
 ALL = ",".join(SITES)

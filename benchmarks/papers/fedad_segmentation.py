@@ -4,8 +4,8 @@ The authors released no code. Values marked `code` are those of NVFlare's BraTS1
 Li et al. 2019, or of a comparator (FedMD, diogenes0319).
 """
 
-from benchmarks.papers import shared
-from benchmarks.tables.spec import Row, Setting, Table, as_class
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.tables.spec import Row, Setting, Table, as_class
 
 PLAIN, NOISY, NOISIER = ("none", "none"), ("1", "1"), ("1", "0.01")
 COLUMNS = tuple(

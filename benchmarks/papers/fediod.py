@@ -5,8 +5,8 @@ The classification tables and the trial.
 
 from functools import partial
 
-from benchmarks.papers import fediod_reconstruction, fediod_segmentation, shared
-from benchmarks.papers.fediod_settings import (
+from fedtables.benchmarks.papers import fediod_reconstruction, fediod_segmentation, shared
+from fedtables.benchmarks.papers.fediod_settings import (
     AVERAGED,
     AVERAGING,
     EQ10,
@@ -15,7 +15,7 @@ from benchmarks.papers.fediod_settings import (
     ROWS,
     SETTINGS,
 )
-from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
+from fedtables.benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
 
 NO_MIMIC = {"fediod.mimic": 0.0}
 COMMON = {"fediod.weights": "size"}

@@ -5,8 +5,8 @@ Table 7, with its settings but for FedIOD's own.
 from dataclasses import replace
 from functools import partial
 
-from benchmarks.papers import shared
-from benchmarks.papers.fedad_reconstruction import (
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.papers.fedad_reconstruction import (
     ALL,
     AXES,
     BOUND,
@@ -17,9 +17,9 @@ from benchmarks.papers.fedad_reconstruction import (
     SITES,
     ZERO_FILLED,
 )
-from benchmarks.papers.fedad_reconstruction import SETTINGS as FEDAD_SETTINGS
-from benchmarks.papers.fediod_segmentation import SEEDED
-from benchmarks.tables.spec import Row, Setting, Table, as_class, grid
+from fedtables.benchmarks.papers.fedad_reconstruction import SETTINGS as FEDAD_SETTINGS
+from fedtables.benchmarks.papers.fediod_segmentation import SEEDED
+from fedtables.benchmarks.tables.spec import Row, Setting, Table, as_class, grid
 
 ROUNDS = "method=fedavg|fl-mrcm"
 

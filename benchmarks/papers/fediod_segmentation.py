@@ -6,8 +6,8 @@ asyndgan), or of AsynDGAN's (tommy-qichang/AsynDGAN).
 
 from functools import partial
 
-from benchmarks.papers import shared
-from benchmarks.tables.spec import Row, Setting, Table, as_class, grid
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.tables.spec import Row, Setting, Table, as_class, grid
 
 TUMOUR = "table=table2|figure5|figure8b"
 SEVERAL = "table=table4|table8|figure3"

@@ -4,8 +4,8 @@ Values marked `code` are those of the authors' release (lsl001006/FedIOD) or of 
 (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedMD (diogenes0319).
 """
 
-from benchmarks.papers import shared
-from benchmarks.tables.spec import Row, Setting, as_class
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.tables.spec import Row, Setting, as_class
 
 AVERAGING = "fedavg fedprox fedavgm fedgen feddf"
 NO_PUBLIC = "method=standalone|centralized|fedavg|fedprox|fedavgm|fedgen|fediod"

@@ -5,8 +5,8 @@ Its tables and the trial.
 
 from functools import partial
 
-from benchmarks.papers import shared
-from benchmarks.papers.fedsa_settings import (
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.papers.fedsa_settings import (
     AXES,
     DATASETS,
     FEDSA,
@@ -17,7 +17,7 @@ from benchmarks.papers.fedsa_settings import (
     TASKONOMY_AXES,
     TASKONOMY_ROWS,
 )
-from benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, grid
+from fedtables.benchmarks.tables.spec import Paper, Row, Scalar, Setting, Table, grid
 
 _table = partial(Table, unit="percent", offered=READINGS)
 

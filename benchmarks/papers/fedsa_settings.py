@@ -4,8 +4,8 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
-from benchmarks.papers import shared
-from benchmarks.tables.spec import Row, Setting, as_class
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.tables.spec import Row, Setting, as_class
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
 STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from benchmarks.papers.league_settings import (
+from fedtables.benchmarks.papers.league_settings import (
     ALONE,
     ANSWERING,
     AVERAGED,
@@ -24,8 +24,8 @@ from benchmarks.papers.league_settings import (
     SETTINGS,
     WITHOUT,
 )
-from benchmarks.papers.shared import PRIVACY
-from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
+from fedtables.benchmarks.papers.shared import PRIVACY
+from fedtables.benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
 METRICS = (
     *("accuracy", "weakest-clients-accuracy", "corrupted-accuracy", "rounds-to-end"),

@@ -3,8 +3,8 @@
 What `cpu` has as rates are the winners of the league's tables of trials.
 """
 
-from benchmarks.papers import shared
-from benchmarks.tables.spec import HELD_OUT, Row, Setting, as_class
+from fedtables.benchmarks.papers import shared
+from fedtables.benchmarks.tables.spec import HELD_OUT, Row, Setting, as_class
 
 IN_DOMAIN, OUT_OF_DOMAIN = "public=in", "public=out"
 WITHOUT = (IN_DOMAIN, OUT_OF_DOMAIN)

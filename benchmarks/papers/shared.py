@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.tables.spec import Row, Scalar, Setting
+from fedtables.benchmarks.tables.spec import Row, Scalar, Setting
 
 CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
 STANDALONE = Row("standalone", "standalone", "Standalone")

@@ -9,11 +9,11 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from benchmarks.tables import registry
-from benchmarks.tables.defaults import settled
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import Mechanism, Paper, Setting, Table
-from reports.tables.markup import escaped, markdown_table
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.defaults import settled
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import Mechanism, Paper, Setting, Table
+from fedtables.reports.tables.markup import escaped, markdown_table
 
 
 def _show_value(value: object, separator: str) -> str:
@@ -101,8 +101,8 @@ def conventions(mechanism: Mechanism) -> list[str]:
     """The epsilon of one mechanism under every convention, as Markdown: how much of a privacy axis
     is convention.
     """
-    from privacy.conventions import readings
-    from privacy.releases import GaussianSteps
+    from fedtables.privacy.conventions import readings
+    from fedtables.privacy.releases import GaussianSteps
 
     deltas = (1e-3, 1e-5)
     steps = GaussianSteps(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps)

@@ -4,13 +4,13 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables import registry, sweep
-from benchmarks.tables.selection import listed
-from benchmarks.tables.spec import usual_device, usual_execution
-from federation.execution import DEFAULT
-from results.published import parse_column
-from results.record import Record
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry, sweep
+from fedtables.benchmarks.tables.selection import listed
+from fedtables.benchmarks.tables.spec import usual_device, usual_execution
+from fedtables.federation.execution import DEFAULT
+from fedtables.results.published import parse_column
+from fedtables.results.record import Record
 
 
 def command_of(run: TableRun, records: Sequence[Record]) -> str:

@@ -5,15 +5,15 @@ were made from.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables.derived import with_derived
-from benchmarks.tables.spec import Row
-from datasets import catalogue
-from reports.measures.kind import find_kind
-from reports.tables.budget import unequal_rows
-from reports.tables.table import Layout
-from results.published import format_column, parse_column
-from results.record import Record
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables.derived import with_derived
+from fedtables.benchmarks.tables.spec import Row
+from fedtables.datasets import catalogue
+from fedtables.reports.measures.kind import find_kind
+from fedtables.reports.tables.budget import unequal_rows
+from fedtables.reports.tables.table import Layout
+from fedtables.results.published import format_column, parse_column
+from fedtables.results.record import Record
 
 BROKEN = "✗"
 """Marks a row whose method breaks the contract."""

@@ -11,17 +11,24 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.tables import registry
-from benchmarks.tables.registry import MethodEntry
-from federation.method import Method
-from metrics.names import AT_COST, facts
-from reports.measures.exchange import SCORED
-from reports.tables.markup import code, escaped, markdown_table, render
-from reports.tables.ranking import complete
-from reports.tables.standings import ACCURACY, Condition, Standing, Standings, fronts, ranking
-from reports.tables.units import PERCENT, scale_of
-from results.names import printable
-from results.sourcecode import ROOT
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.registry import MethodEntry
+from fedtables.federation.method import Method
+from fedtables.metrics.names import AT_COST, facts
+from fedtables.reports.measures.exchange import SCORED
+from fedtables.reports.tables.markup import code, escaped, markdown_table, render
+from fedtables.reports.tables.ranking import complete
+from fedtables.reports.tables.standings import (
+    ACCURACY,
+    Condition,
+    Standing,
+    Standings,
+    fronts,
+    ranking,
+)
+from fedtables.reports.tables.units import PERCENT, scale_of
+from fedtables.results.names import printable
+from fedtables.results.sourcecode import ROOT
 
 
 def cards_page(entries: Iterable[MethodEntry], found: Standings | None) -> str:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.scenarios.configuration import PartitionSettings
-from benchmarks.scenarios.images import divide
-from benchmarks.scenarios.sites import official_labels
-from benchmarks.tables.spec import SpecError
-from datasets import catalogue, partitions
-from federation.seeds import Seeds
-from reports.drawing import plots_clients
-from reports.drawing.figures import Texts
-from results.store import write_csv
+from fedtables.benchmarks.scenarios.configuration import PartitionSettings
+from fedtables.benchmarks.scenarios.images import divide
+from fedtables.benchmarks.scenarios.sites import official_labels
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.datasets import catalogue, partitions
+from fedtables.federation.seeds import Seeds
+from fedtables.reports.drawing import plots_clients
+from fedtables.reports.drawing.figures import Texts
+from fedtables.results.store import write_csv
 
 
 def draw_partition(

@@ -6,19 +6,19 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.reporting.layout import layout_of
-from benchmarks.reporting.verdicts import judge_claims
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables.derived import with_derived
-from benchmarks.tables.selection import matches, wanted_values
-from reports.measures.kind import find_kind
-from reports.pages.sheet import is_measured
-from reports.tables.budget import budget_rows, terminal_budget
-from reports.tables.notes import legend
-from reports.tables.table import ShownTable
-from reports.tables.terminal import terminal_tables
-from reports.tables.units import scale_of
-from results.record import Record
+from fedtables.benchmarks.reporting.layout import layout_of
+from fedtables.benchmarks.reporting.verdicts import judge_claims
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables.derived import with_derived
+from fedtables.benchmarks.tables.selection import matches, wanted_values
+from fedtables.reports.measures.kind import find_kind
+from fedtables.reports.pages.sheet import is_measured
+from fedtables.reports.tables.budget import budget_rows, terminal_budget
+from fedtables.reports.tables.notes import legend
+from fedtables.reports.tables.table import ShownTable
+from fedtables.reports.tables.terminal import terminal_tables
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.record import Record
 
 
 def print_table(console: Console, run: TableRun, table: ShownTable) -> None:

@@ -5,20 +5,20 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables import registry
-from benchmarks.tables.derived import as_printed
-from benchmarks.tables.spec import Paper, Table
-from datasets import catalogue
-from metrics.names import BANDWIDTH, COSTS, facts
-from reports.measures.kind import find_kind
-from reports.tables.claims import COUNTS, Verdict, judge_claim, judge_expectation
-from reports.tables.predicates import Tables, Value
-from reports.tables.units import scale_of
-from results import published
-from results.published import parse_column
-from results.record import OK, Measurement, Record
-from results.store import TableFiles
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.derived import as_printed
+from fedtables.benchmarks.tables.spec import Paper, Table
+from fedtables.datasets import catalogue
+from fedtables.metrics.names import BANDWIDTH, COSTS, facts
+from fedtables.reports.measures.kind import find_kind
+from fedtables.reports.tables.claims import COUNTS, Verdict, judge_claim, judge_expectation
+from fedtables.reports.tables.predicates import Tables, Value
+from fedtables.reports.tables.units import scale_of
+from fedtables.results import published
+from fedtables.results.published import parse_column
+from fedtables.results.record import OK, Measurement, Record
+from fedtables.results.store import TableFiles
 
 NO_VALUES = "not judged (the paper prints no values)"
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pandas as pd
 
-from benchmarks.reporting import cards
-from benchmarks.reporting.command import command_of
-from benchmarks.reporting.layout import layout_of
-from benchmarks.reporting.verdicts import judge_claims
-from benchmarks.running.runner import several
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables import registry
-from benchmarks.tables.derived import with_derived
-from reports.measures.kind import draw_table, find_kind
-from reports.pages.sheet import Sheet
-from reports.tables.table import ShownTable
-from results import published
-from results.files import (
+from fedtables.benchmarks.reporting import cards
+from fedtables.benchmarks.reporting.command import command_of
+from fedtables.benchmarks.reporting.layout import layout_of
+from fedtables.benchmarks.reporting.verdicts import judge_claims
+from fedtables.benchmarks.running.runner import several
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.derived import with_derived
+from fedtables.reports.measures.kind import draw_table, find_kind
+from fedtables.reports.pages.sheet import Sheet
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results import published
+from fedtables.results.files import (
     ResultsError,
     cache_home,
     digest,
@@ -27,10 +27,10 @@ from results.files import (
     write_atomic,
     write_sealed_json,
 )
-from results.published import format_column
-from results.record import Record
-from results.sourcecode import source_digest
-from results.store import summarise, write_csv, write_sealed_csv
+from fedtables.results.published import format_column
+from fedtables.results.record import Record
+from fedtables.results.sourcecode import source_digest
+from fedtables.results.store import summarise, write_csv, write_sealed_csv
 
 
 def write_table(run: TableRun, plain: bool = False) -> ShownTable:

@@ -5,17 +5,17 @@ many samples as the table allows, on clients and at the server together.
 import functools
 from collections.abc import Callable, Mapping
 
-from benchmarks.scenarios.assembly import Run, assemble, make_method
-from benchmarks.scenarios.configuration import Config, Configuration
-from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import Scalar, SpecError
-from federation.cache import StageCache
-from federation.costs import Meter, metering
-from federation.fitting import fit
-from federation.seeds import Seeds
-from results.record import BUDGET
+from fedtables.benchmarks.scenarios.assembly import Run, assemble, make_method
+from fedtables.benchmarks.scenarios.configuration import Config, Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.spec import Scalar, SpecError
+from fedtables.federation.cache import StageCache
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.fitting import fit
+from fedtables.federation.seeds import Seeds
+from fedtables.results.record import BUDGET
 
 LENGTHS = ("{method}.rounds", "{method}.epochs", "server.epochs", "local.epochs")
 """What may be a method's length, the first that it has: rounds, epochs of its own, of its last

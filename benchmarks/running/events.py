@@ -5,10 +5,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarks.tables.cells import Cell
-from federation.events import StageEvent
-from federation.watching import Point
-from results.record import FAILED, Record
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.federation.events import StageEvent
+from fedtables.federation.watching import Point
+from fedtables.results.record import FAILED, Record
 
 OUT_OF_MEMORY = "out of memory"
 """How the reason begins of a cell for which its device had too little left."""

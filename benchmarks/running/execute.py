@@ -13,30 +13,34 @@ from typing import Any
 
 import torch
 
-from benchmarks.running.budget import length
-from benchmarks.running.events import OUT_OF_MEMORY, Context, Event, record_of
-from benchmarks.running.machine import peak_memory_mb
-from benchmarks.scenarios.assembly import Run, build_federation, make_method
-from benchmarks.scenarios.configuration import Configuration, EvaluationSettings, read_section
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
-from federation.cache import StageCache
-from federation.channel import Channel
-from federation.data import Checkpoint
-from federation.events import StageEvent
-from federation.execution import Execution
-from federation.federation import Federation, show_spent
-from federation.fitting import fit
-from federation.method import Method
-from federation.samples import LOCAL, SERVER, counted
-from federation.seeds import Seeds
-from federation.surroundings import as_now, put_back
-from federation.watching import Point, watched
-from metrics.settling import has_settled
-from privacy.plan import RELEASED, TRUST
-from results.record import FAILED, Record
+from fedtables.benchmarks.running.budget import length
+from fedtables.benchmarks.running.events import OUT_OF_MEMORY, Context, Event, record_of
+from fedtables.benchmarks.running.machine import peak_memory_mb
+from fedtables.benchmarks.scenarios.assembly import Run, build_federation, make_method
+from fedtables.benchmarks.scenarios.configuration import (
+    Configuration,
+    EvaluationSettings,
+    read_section,
+)
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.measure import Config, FittedCell, Measure, Taken
+from fedtables.federation.cache import StageCache
+from fedtables.federation.channel import Channel
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.events import StageEvent
+from fedtables.federation.execution import Execution
+from fedtables.federation.federation import Federation, show_spent
+from fedtables.federation.fitting import fit
+from fedtables.federation.method import Method
+from fedtables.federation.samples import LOCAL, SERVER, counted
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.surroundings import as_now, put_back
+from fedtables.federation.watching import Point, watched
+from fedtables.metrics.settling import has_settled
+from fedtables.privacy.plan import RELEASED, TRUST
+from fedtables.results.record import FAILED, Record
 
 RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR")
 """Variables that keep PyTorch, oneDNN or MKL from the instructions that the processor has."""

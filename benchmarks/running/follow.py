@@ -12,26 +12,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.running.budget import length, parts_on_meta
-from benchmarks.scenarios.assembly import Run, assemble, make_method
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import ON_CUDA, SpecError
-from datasets.catalogue import ResolvedData
-from datasets.source import UNVERIFIED
-from federation.cache import Stage, StageCache, StageRequest, Together
-from federation.channel import Channel
-from federation.costs import Meter, Work, Workload, metering
-from federation.federation import Federation
-from federation.fitting import fit
-from federation.inside.networks import HeterogeneousClientsError
-from federation.method import Method
-from federation.seeds import Seeds
-from federation.surroundings import put_back
-from results.files import cache_home, digest, read_sealed_json, write_sealed_json
-from results.sourcecode import source_digest
+from fedtables.benchmarks.running.budget import length, parts_on_meta
+from fedtables.benchmarks.scenarios.assembly import Run, assemble, make_method
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.spec import ON_CUDA, SpecError
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.source import UNVERIFIED
+from fedtables.federation.cache import Stage, StageCache, StageRequest, Together
+from fedtables.federation.channel import Channel
+from fedtables.federation.costs import Meter, Work, Workload, metering
+from fedtables.federation.federation import Federation
+from fedtables.federation.fitting import fit
+from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.method import Method
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.surroundings import put_back
+from fedtables.results.files import cache_home, digest, read_sealed_json, write_sealed_json
+from fedtables.results.sourcecode import source_digest
 
 IS = "is"
 """Where a plan on disk has the kind of an object."""

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.running.plan import Plan
-from benchmarks.running.speed import Speed, training_speed
-from benchmarks.tables.spec import SpecError
-from federation.costs import Workload
-from results.names import near
+from fedtables.benchmarks.running.plan import Plan
+from fedtables.benchmarks.running.speed import Speed, training_speed
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.costs import Workload
+from fedtables.results.names import near
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ GPUS = {
 
 
 def find_gpus(names: str) -> list[Device]:
-    """The GPUs of `h100,a100`; of a calibration file (`benchmarks.speed.cuda`) one for each way of
-    running that was measured.
+    """The GPUs of `h100,a100`; of a calibration file (`fedtables.benchmarks.speed.cuda`) one for
+    each way of running that was measured.
 
     Raises SpecError with near names for an unknown one, and for a file that is no calibration.
     """

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 
 def git_commit() -> tuple[str, bool]:

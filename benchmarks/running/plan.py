@@ -16,17 +16,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.running.execute import kernels
-from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
-from benchmarks.running.speed import training_speed
-from benchmarks.tables.cells import Cell
-from datasets import catalogue
-from datasets.catalogue import ResolvedData
-from federation.costs import Work, Workload
-from results.files import COMMITTED, RUNS, ResultsError
-from results.frame import read_records
-from results.record import OK, Record
-from results.sourcecode import ROOT
+from fedtables.benchmarks.running.execute import kernels
+from fedtables.benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
+from fedtables.benchmarks.running.speed import training_speed
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.federation.costs import Work, Workload
+from fedtables.results.files import COMMITTED, RUNS, ResultsError
+from fedtables.results.frame import read_records
+from fedtables.results.record import OK, Record
+from fedtables.results.sourcecode import ROOT
 
 STANDARD = Workload("resnet8-narrow", (3, 16, 16), 10, 100)
 """What machines are compared by: the network of CIFAR-10 under `cpu`."""

@@ -7,19 +7,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.running import hours
-from benchmarks.running.follow import Follower
-from benchmarks.running.hours import Device
-from benchmarks.running.machine import default_jobs
-from benchmarks.running.plan import Plan, make_plan, row_times, wall_of, within
-from benchmarks.running.progress import progress_bar
-from benchmarks.running.trial import try_settings
-from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.expansion import UNREAD, expand, unread
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import ON_CUDA
-from results import published
+from fedtables.benchmarks.running import hours
+from fedtables.benchmarks.running.follow import Follower
+from fedtables.benchmarks.running.hours import Device
+from fedtables.benchmarks.running.machine import default_jobs
+from fedtables.benchmarks.running.plan import Plan, make_plan, row_times, wall_of, within
+from fedtables.benchmarks.running.progress import progress_bar
+from fedtables.benchmarks.running.trial import try_settings
+from fedtables.benchmarks.tables import bandwidth, registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.expansion import UNREAD, expand, unread
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import ON_CUDA
+from fedtables.results import published
 
 
 def cells_of(
@@ -185,7 +185,7 @@ def print_rows(
 
 def _print_weights(console: Console, cells: Sequence[Cell]) -> None:
     """Which of the pre-trained networks that cells begin with are here."""
-    from models.networks.imagenet import IMAGENET
+    from fedtables.models.networks.imagenet import IMAGENET
 
     configs = [dict(cell.config) for cell in cells]
     named = {

@@ -20,11 +20,11 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from benchmarks.running.events import Context, Event, alone_for_memory, failed
-from benchmarks.running.machine import NEVER, Deadline
-from benchmarks.tables.cells import Cell
-from results.files import ResultsError
-from results.record import Record
+from fedtables.benchmarks.running.events import Context, Event, alone_for_memory, failed
+from fedtables.benchmarks.running.machine import NEVER, Deadline
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.results.files import ResultsError
+from fedtables.results.record import Record
 
 R = TypeVar("R")
 
@@ -120,7 +120,7 @@ def _lost(cell: Cell, code: int | None) -> Record:
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
     """A process that is spawned here does not import the caller's script: a worker has no use for
-    it, and a script or notebook that calls `benchmarks.reproduce` would be run again.
+    it, and a script or notebook that calls `fedtables.reproduce` would be run again.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -134,7 +134,7 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     # This imports torch: the parent has no use for it, and would wait.
-    from benchmarks.running.execute import run_cell
+    from fedtables.benchmarks.running.execute import run_cell
 
     with contextlib.suppress(EOFError, BrokenPipeError):
         while (task := connection.recv()) is not None:
@@ -184,8 +184,8 @@ def in_processes(
 
 
 def _prepare(device: str) -> None:
-    from benchmarks.running.execute import prepare_device
-    from federation.execution import DEFAULT
+    from fedtables.benchmarks.running.execute import prepare_device
+    from fedtables.federation.execution import DEFAULT
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     prepare_device(device, 1, DEFAULT)

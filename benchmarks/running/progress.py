@@ -23,13 +23,13 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import SpecError
-from results.record import OK, Record
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.record import OK, Record
 
 if TYPE_CHECKING:
-    from benchmarks.running.events import Event
-    from federation.events import StageEvent
+    from fedtables.benchmarks.running.events import Event
+    from fedtables.federation.events import StageEvent
 
 
 OPEN = 32
@@ -135,7 +135,7 @@ def _name(cell: Cell) -> str:
 
 
 class TensorBoard(contextlib.AbstractContextManager):
-    """Takes points, as `benchmarks.reproduce(log=...)` gives them, into folders below `home`.
+    """Takes points, as `fedtables.reproduce(log=...)` gives them, into folders below `home`.
 
     Raises SpecError if TensorBoard is not installed.
     """

@@ -18,15 +18,15 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
-from benchmarks.running.events import Context, Event, alone_for_memory, failed
-from benchmarks.running.machine import NEVER, Deadline, default_jobs
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.request import Request
-from benchmarks.tables.spec import SpecError
-from datasets import catalogue
-from results.files import DataError, ResultsError, cache_home
-from results.names import near
-from results.sourcecode import ROOT
+from fedtables.benchmarks.running.events import Context, Event, alone_for_memory, failed
+from fedtables.benchmarks.running.machine import NEVER, Deadline, default_jobs
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.request import Request
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.datasets import catalogue
+from fedtables.results.files import DataError, ResultsError, cache_home
+from fedtables.results.names import near
+from fedtables.results.sourcecode import ROOT
 
 LOCAL, AUTO = "local", "auto"
 FETCH, SHARED = "fetch", "shared"
@@ -202,7 +202,7 @@ def _run_tasks(
 
     server = None
     if cluster.cache == FETCH:
-        from benchmarks.running.ray_stages import StageServer
+        from fedtables.benchmarks.running.ray_stages import StageServer
 
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = ray.remote(StageServer).options(
@@ -281,9 +281,9 @@ def _work(
     if reason:
         record = failed(cell, f"node {platform.node()} {reason}")
         return [Event("done", position, record=record)]
-    from benchmarks.running.execute import run_cell
-    from benchmarks.running.ray_stages import NodeStages
-    from federation.cache import StageCache
+    from fedtables.benchmarks.running.execute import run_cell
+    from fedtables.benchmarks.running.ray_stages import NodeStages
+    from fedtables.federation.cache import StageCache
 
     events: list[Event] = []
     make_cache: Any = StageCache

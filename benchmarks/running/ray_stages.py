@@ -13,8 +13,8 @@ from typing import Any
 
 from filelock import Timeout
 
-from federation.cache import Stage, StageCache, StageRequest, StoredTensors, read_stage
-from results.files import write_atomic
+from fedtables.federation.cache import Stage, StageCache, StageRequest, StoredTensors, read_stage
+from fedtables.results.files import write_atomic
 
 HERE, YOURS, BUSY = "here", "yours", "busy"
 WAIT = 0.3

@@ -11,25 +11,25 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.running.machine import NEVER, Deadline, git_commit
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import TESTED_ON, Paper, Table
-from results import published
-from results.files import ResultsError, cache_home, check_writable
-from results.record import OK, Record
-from results.store import CellCache, TableFiles
+from fedtables.benchmarks.running.machine import NEVER, Deadline, git_commit
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import TESTED_ON, Paper, Table
+from fedtables.results import published
+from fedtables.results.files import ResultsError, cache_home, check_writable
+from fedtables.results.record import OK, Record
+from fedtables.results.store import CellCache, TableFiles
 
 if TYPE_CHECKING:
-    from benchmarks.running.events import Event
-    from benchmarks.running.ray_executor import Cluster
+    from fedtables.benchmarks.running.events import Event
+    from fedtables.benchmarks.running.ray_executor import Cluster
 
 
 Log = Callable[[str, str, int, float], None]
 """Takes what a cell shows while it runs: the cell as text, a series (`loss/client 1`), the step and
-the value (`federation.watching`)."""
+the value (`fedtables.federation.watching`)."""
 
 
 def prepare(
@@ -65,7 +65,7 @@ def prepare(
             TableFiles(results, selection.profile, name, selection.variant).listed_cells()
     every = [cell for run in runs for cell in run.cells]
     if selection.overrides or any(cell.is_private for cell in every):
-        from benchmarks.running.trial import try_settings
+        from fedtables.benchmarks.running.trial import try_settings
 
         try_settings(every, selection)
     check_writable(cache_home())
@@ -108,8 +108,8 @@ def execute(
 
     Raises OutOfTimeError at the deadline.
     """
-    from benchmarks.running.events import Context
-    from benchmarks.running.pool import run_pool
+    from fedtables.benchmarks.running.events import Context
+    from fedtables.benchmarks.running.pool import run_pool
 
     owner = {cell.key: run for run in runs for cell in run.cells}
     todo = unfinished(runs)
@@ -125,7 +125,7 @@ def execute(
     if cluster is None:
         events = run_pool(todo, context, jobs, deadline)
     else:
-        from benchmarks.running.ray_executor import run_ray
+        from fedtables.benchmarks.running.ray_executor import run_ray
 
         events = run_ray(todo, context, cluster, jobs, deadline)
     with contextlib.closing(events):  # whatever ends the loop ends the workers

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import torch
 
-from benchmarks.running.execute import prepare_device
-from federation.costs import Meter, Workload
-from federation.data import TrainingSet
-from federation.execution import DEFAULT, Execution
-from federation.graphs import take_turns
-from federation.tasks.base import Task
-from federation.tasks.images import Classification
-from federation.tasks.pixels import Segmentation
-from federation.tasks.values import DenseRegression
-from federation.training.inputs import Inputs, Normalisation, channels_last
-from federation.training.loops import training_steps
-from federation.training.plan import Training, TrainingPlan
-from models.catalogue import build, entry
+from fedtables.benchmarks.running.execute import prepare_device
+from fedtables.federation.costs import Meter, Workload
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.federation.graphs import take_turns
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.values import DenseRegression
+from fedtables.federation.training.inputs import Inputs, Normalisation, channels_last
+from fedtables.federation.training.loops import training_steps
+from fedtables.federation.training.plan import Training, TrainingPlan
+from fedtables.models.catalogue import build, entry
 
 SAMPLE = 1.5e11
 """FLOPs of one measurement on a core: a few seconds of it."""
@@ -42,7 +42,7 @@ class Speed:
     """Of training."""
 
     flops: float
-    """FLOP/s, as `federation.costs` counts them."""
+    """FLOP/s, as `fedtables.federation.costs` counts them."""
     samples: float
     """A second."""
     peak_bytes: int

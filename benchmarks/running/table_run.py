@@ -4,13 +4,13 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection, table_rows
-from benchmarks.tables.spec import Paper, Row, Table
-from results.record import OK, Record
-from results.store import CellCache, TableFiles
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection, table_rows
+from fedtables.benchmarks.tables.spec import Paper, Row, Table
+from fedtables.results.record import OK, Record
+from fedtables.results.store import CellCache, TableFiles
 
 
 @dataclass

@@ -4,19 +4,19 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from benchmarks.scenarios.assembly import Run, build_federation, make_method
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.expansion import unread
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import Scalar, SpecError
-from federation.cache import StageCache
-from federation.method import Method
-from federation.seeds import Seeds
-from privacy.plan import DP_SGD, PrivacyPlan
-from results.files import RefusedError
+from fedtables.benchmarks.scenarios.assembly import Run, build_federation, make_method
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.expansion import unread
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import Scalar, SpecError
+from fedtables.federation.cache import StageCache
+from fedtables.federation.method import Method
+from fedtables.federation.seeds import Seeds
+from fedtables.privacy.plan import DP_SGD, PrivacyPlan
+from fedtables.results.files import RefusedError
 
 
 def check_cells(cells: Iterable[Cell]) -> None:

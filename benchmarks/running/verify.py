@@ -16,23 +16,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.running.events import Context, Event
-from benchmarks.running.pool import run_pool
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.selection import Selection, table_rows
-from benchmarks.tables.spec import SpecError
-from benchmarks.tables.sweep import SUFFIX
-from datasets import catalogue
-from federation.execution import DEFAULT, Execution
-from reports.comparing.comparable import MACHINE, other_versions
-from reports.comparing.rule import Rule
-from reports.tables.resultset import check_agree, read_table
-from reports.tables.units import scale_of
-from results.files import DataError, ResultsError
-from results.frame import read_records
-from results.record import OK, Measurement, Record
-from results.store import OTHER_CODE
+from fedtables.benchmarks.running.events import Context, Event
+from fedtables.benchmarks.running.pool import run_pool
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.selection import Selection, table_rows
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.tables.sweep import SUFFIX
+from fedtables.datasets import catalogue
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.reports.comparing.comparable import MACHINE, other_versions
+from fedtables.reports.comparing.rule import Rule
+from fedtables.reports.tables.resultset import check_agree, read_table
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.files import DataError, ResultsError
+from fedtables.results.frame import read_records
+from fedtables.results.record import OK, Measurement, Record
+from fedtables.results.store import OTHER_CODE
 
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
 PINNED = "pinned.csv"

@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables.registry import MethodEntry, find_scenario
-from benchmarks.tables.spec import DUPLICATES, Scalar
-from federation.cache import StageCache
-from federation.channel import Channel
-from federation.client import Client
-from federation.execution import DEFAULT, Execution
-from federation.federation import Federation
-from federation.inside.privacy import Protection
-from federation.inside.setup import HeldOut, Setup
-from federation.method import Method
-from federation.seeds import Seeds
-from federation.tasks.base import conditioned
-from models.catalogue import network_for
-from privacy.plan import RELEASED, PrivacyPlan
-from results.numbers import check_bounds
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.tables.registry import MethodEntry, find_scenario
+from fedtables.benchmarks.tables.spec import DUPLICATES, Scalar
+from fedtables.federation.cache import StageCache
+from fedtables.federation.channel import Channel
+from fedtables.federation.client import Client
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.inside.setup import HeldOut, Setup
+from fedtables.federation.method import Method
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.base import conditioned
+from fedtables.models.catalogue import network_for
+from fedtables.privacy.plan import RELEASED, PrivacyPlan
+from fedtables.results.numbers import check_bounds
 
 
 @dataclass(frozen=True)

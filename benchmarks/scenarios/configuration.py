@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from benchmarks.tables.registry import TASK
-from benchmarks.tables.spec import (
+from fedtables.benchmarks.tables.registry import TASK
+from fedtables.benchmarks.tables.spec import (
     DUPLICATES,
     EVALUATED_ON,
     LOOKS,
@@ -23,12 +23,12 @@ from benchmarks.tables.spec import (
     Scalar,
     SpecError,
 )
-from datasets import partitions
-from federation.augmentation import Augmentation
-from federation.training.plan import TrainingPlan
-from privacy.plan import RELEASED, PrivacyPlan
-from results.names import near
-from results.numbers import (
+from fedtables.datasets import partitions
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.privacy.plan import RELEASED, PrivacyPlan
+from fedtables.results.names import near
+from fedtables.results.numbers import (
     MOST_WHOLE,
     Bounds,
     Count,
@@ -151,7 +151,7 @@ class NetworkSettings:
     @classmethod
     def names(cls, name: str, value: Scalar) -> bool:
         """Whether an entry is one of `roles`: if its value is a network."""
-        from models.catalogue import networks
+        from fedtables.models.catalogue import networks
 
         return value in networks()
 
@@ -189,7 +189,7 @@ class EvaluationSettings:
     """The method that scores teachers, where a measure compares with its scores."""
     settled: Positive = float(UNLISTED[SETTLED])
     """Points within which the last tenth of a run is like the tenth before it, or the run was cut
-    short (`metrics.settling`)."""
+    short (`fedtables.metrics.settling`)."""
 
     def __post_init__(self) -> None:
         if self.looks and (self.statistic == "best" or self.last_epochs > 1 or self.at < 1):

@@ -9,19 +9,23 @@ from typing import Literal
 import numpy as np
 import torch
 
-from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
-from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
-from benchmarks.scenarios.sites import Site, check_channels, client_parts, limit
-from benchmarks.tables.spec import Scalar
-from datasets import catalogue, partitions
-from datasets.catalogue import ResolvedData
-from datasets.source import DataError, annotated, annotations_of
-from federation.data import LabelledSet, PublicData
-from federation.seeds import Seeds
-from federation.tasks.images import MultiLabel
-from metrics.classification import UNKNOWN
-from results.files import digest
-from results.names import near
+from fedtables.benchmarks.scenarios.configuration import (
+    Configuration,
+    PartitionSettings,
+    read_section,
+)
+from fedtables.benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from fedtables.benchmarks.scenarios.sites import Site, check_channels, client_parts, limit
+from fedtables.benchmarks.tables.spec import Scalar
+from fedtables.datasets import catalogue, partitions
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.source import DataError, annotated, annotations_of
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.images import MultiLabel
+from fedtables.metrics.classification import UNKNOWN
+from fedtables.results.files import digest
+from fedtables.results.names import near
 
 TASKS = ("findings",)
 """Values of `data.task` that are this scenario's."""

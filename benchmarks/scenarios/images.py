@@ -7,17 +7,23 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from benchmarks.scenarios.configuration import Configuration, PartitionSettings
-from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
-from benchmarks.scenarios.sites import Site, check_channels, client_parts, limit, official_labels
-from datasets import partitions
-from datasets.catalogue import ResolvedData
-from datasets.source import CLASS, annotations_of
-from federation.client import Shard
-from federation.data import LabelledSet, PublicData
-from federation.seeds import Seeds
-from federation.tasks.images import Classification
-from federation.tasks.targets import task_of
+from fedtables.benchmarks.scenarios.configuration import Configuration, PartitionSettings
+from fedtables.benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from fedtables.benchmarks.scenarios.sites import (
+    Site,
+    check_channels,
+    client_parts,
+    limit,
+    official_labels,
+)
+from fedtables.datasets import partitions
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.source import CLASS, annotations_of
+from fedtables.federation.client import Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.targets import task_of
 
 TASKS = ("classification", "segmentation")
 """Values of `data.task` that are this scenario's."""

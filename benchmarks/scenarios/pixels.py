@@ -8,20 +8,31 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
-from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.scenarios.sites import Site, check_channels, limit, named, names_of, together
-from datasets import catalogue, partitions
-from datasets.catalogue import ResolvedData
-from datasets.source import INSTANCES, Annotation, DataError, annotated, annotations_of
-from federation.data import LabelledSet, PublicData
-from federation.seeds import Seeds
-from federation.tasks.base import Task
-from federation.tasks.pixels import BRATS, TUMOUR, Distance, Nuclei, Regions
-from federation.windows import Window, patches
-from metrics.masks import Reading
-from results.names import near
-from results.numbers import Share
+from fedtables.benchmarks.scenarios.configuration import (
+    Configuration,
+    PartitionSettings,
+    read_section,
+)
+from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.scenarios.sites import (
+    Site,
+    check_channels,
+    limit,
+    named,
+    names_of,
+    together,
+)
+from fedtables.datasets import catalogue, partitions
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.source import INSTANCES, Annotation, DataError, annotated, annotations_of
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.tasks.pixels import BRATS, TUMOUR, Distance, Nuclei, Regions
+from fedtables.federation.windows import Window, patches
+from fedtables.metrics.masks import Reading
+from fedtables.results.names import near
+from fedtables.results.numbers import Share
 
 TASKS = ("nuclei", "tumour")
 """Values of `data.task` that are this scenario's, and the annotations that they predict."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from datasets.catalogue import ResolvedData
-from federation.client import Shard
-from federation.data import LabelledSet, PublicData
-from federation.tasks.base import Task
-from federation.training.inputs import Normalisation
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.federation.client import Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.training.inputs import Normalisation
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import TypeVar, get_args
 import numpy as np
 import torch
 
-from benchmarks.scenarios.configuration import PartitionSettings
-from benchmarks.scenarios.scenario import ClientPart
-from datasets import catalogue, partitions
-from datasets.catalogue import ResolvedData
-from datasets.source import (
+from fedtables.benchmarks.scenarios.configuration import PartitionSettings
+from fedtables.benchmarks.scenarios.scenario import ClientPart
+from fedtables.datasets import catalogue, partitions
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.source import (
     CLASS,
     MAP,
     DataError,
@@ -24,13 +24,13 @@ from datasets.source import (
     annotated,
     annotations_of,
 )
-from federation.client import Shard
-from federation.data import LabelledSet
-from federation.tasks.targets import resize_targets, targets_of
-from federation.training.inputs import Normalisation
-from federation.windows import resize, sides_of
-from results.files import digest
-from results.names import near
+from fedtables.federation.client import Shard
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.tasks.targets import resize_targets, targets_of
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.windows import resize, sides_of
+from fedtables.results.files import digest
+from fedtables.results.names import near
 
 Size = int | tuple[int, ...]
 """Pixels of every side of a sample as networks see it, or of each."""

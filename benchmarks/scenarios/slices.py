@@ -9,18 +9,25 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from benchmarks.scenarios.configuration import Configuration, read_section
-from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.scenarios.sites import Site, check_channels, limit, named, names_of, together
-from datasets import partitions
-from datasets.catalogue import ResolvedData
-from datasets.source import DataError
-from federation.data import LabelledSet, PublicData
-from federation.seeds import Seeds
-from federation.tasks.values import Reconstruction, limits, random_columns, zero_filled
-from federation.training.inputs import Normalisation, unit_range
-from results.files import digest
-from results.numbers import MOST, Bounds, Share
+from fedtables.benchmarks.scenarios.configuration import Configuration, read_section
+from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.scenarios.sites import (
+    Site,
+    check_channels,
+    limit,
+    named,
+    names_of,
+    together,
+)
+from fedtables.datasets import partitions
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.source import DataError
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.values import Reconstruction, limits, random_columns, zero_filled
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.results.files import digest
+from fedtables.results.numbers import MOST, Bounds, Share
 
 TASKS = ("reconstruction",)
 """Values of `data.task` that are this scenario's."""

@@ -8,12 +8,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables.registry import MethodEntry
-from benchmarks.tables.spec import PLANS, Scalar
-from datasets import catalogue
-from federation.method import Method
-from privacy.plan import RELEASED
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.tables.registry import MethodEntry
+from fedtables.benchmarks.tables.spec import PLANS, Scalar
+from fedtables.datasets import catalogue
+from fedtables.federation.method import Method
+from fedtables.privacy.plan import RELEASED
 
 CONFIG: Mapping[str, Scalar] = {
     "data.name": "digits",

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from benchmarks.speed.pairs import FINISHED
+from fedtables.benchmarks.speed.pairs import FINISHED
 
 
 @pytest.fixture(autouse=True)

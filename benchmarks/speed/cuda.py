@@ -1,11 +1,11 @@
-"""What a GPU is worth to this suite, in one command: `python -m benchmarks.speed.cuda`.
+"""What a GPU is worth to this suite, in one command: `python -m fedtables.benchmarks.speed.cuda`.
 
 A table, and a file: how many images a second each network of the tables trains on, at the papers'
 sizes and in each way of running that there is, with the memory that it takes. Those of most work
 come first, and what the time is not enough for is said. The file is a calibration that `plan --gpu
 FILE` reads. Whether methods repeat themselves on a GPU, `tests/test_devices.py` says.
 
-    python -m benchmarks.speed.cuda --output h100.json
+    python -m fedtables.benchmarks.speed.cuda --output h100.json
     python -m benchmarks plan --profile paper --gpu h100.json
 
 `--device cpu` runs the same on a core, which takes long but at `--profile smoke`.
@@ -21,17 +21,17 @@ import pandas as pd
 import torch
 from rich.console import Console
 
-from benchmarks.commands.asked import table_names
-from benchmarks.running.follow import Follower
-from benchmarks.running.hours import SUITE, calibration
-from benchmarks.running.planning import cells_of, make_plans
-from benchmarks.running.speed import Speed, flops_per_sample, training_speed
-from benchmarks.tables import registry
-from benchmarks.tables.selection import Selection
-from federation.costs import Workload
-from federation.execution import Execution
-from results.files import write_atomic
-from results.sourcecode import source_libraries
+from fedtables.benchmarks.commands.asked import table_names
+from fedtables.benchmarks.running.follow import Follower
+from fedtables.benchmarks.running.hours import SUITE, calibration
+from fedtables.benchmarks.running.planning import cells_of, make_plans
+from fedtables.benchmarks.running.speed import Speed, flops_per_sample, training_speed
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.federation.costs import Workload
+from fedtables.federation.execution import Execution
+from fedtables.results.files import write_atomic
+from fedtables.results.sourcecode import source_libraries
 
 WAYS = {
     "fp32": Execution(),
@@ -85,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         size = " x ".join(map(str, load.image_shape))
         print(f"| {load.network} | {size} | {load.batch_size} | {shown} |", flush=True)
         text = calibration(
-            device_name(asked.device), source_libraries("benchmarks.running.speed"), measured
+            device_name(asked.device),
+            source_libraries("fedtables.benchmarks.running.speed"),
+            measured,
         )
         write_atomic(asked.output, text)
     print("\nimages a second, and GiB allocated at most\n")

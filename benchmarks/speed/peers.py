@@ -1,5 +1,5 @@
 """FedAvg in this suite and in two simulators of federated learning, by hand: `python -m
-benchmarks.speed.peers`.
+fedtables.benchmarks.speed.peers`.
 
 All get the same arrays (CIFAR-10), the same twenty clients of 128 images, the same initial weights,
 the same order of images and plain SGD; everyone takes part in every round, and nothing is
@@ -27,9 +27,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks.speed.pairs import Comparison
-from benchmarks.speed.rounds import LR, NETWORK, ROUNDS, Outcome, cifar10, distance
-from models.catalogue import build
+from fedtables.benchmarks.speed.pairs import Comparison
+from fedtables.benchmarks.speed.rounds import LR, NETWORK, ROUNDS, Outcome, cifar10, distance
+from fedtables.models.catalogue import build
 
 
 def pfl(batch_size: int) -> Outcome:

@@ -17,19 +17,19 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from datasets import catalogue
-from federation.cache import StageCache
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
-from federation.federation import Federation
-from federation.inside.setup import HeldOut, Setup
-from federation.seeds import Seeds
-from federation.shared.averaging import average_states
-from federation.tasks.images import Classification
-from federation.training.inputs import Normalisation, batches, unit_range
-from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg
-from models.catalogue import build
+from fedtables.datasets import catalogue
+from fedtables.federation.cache import StageCache
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.setup import HeldOut, Setup
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.shared.averaging import average_states
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Normalisation, batches, unit_range
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedavg import FedAvg
+from fedtables.models.catalogue import build
 
 NETWORK, LR, ROUNDS = "resnet8-narrow", 0.01, 3
 SEEDS = Seeds()

@@ -16,8 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.speed.pairs import compare
-from results.sourcecode import ROOT
+from fedtables.benchmarks.speed.pairs import compare
+from fedtables.results.sourcecode import ROOT
 
 TABLES = os.environ.get(
     "FEDTABLES_SPEED_TABLES",
@@ -47,7 +47,11 @@ def test_commands(benchmark):
     ways |= {name: ("-m", "benchmarks", name) for name in ("--help", "list")}
     ways |= {
         f"import {module}": ("-c", f"import {module}")
-        for module in ("torch", "benchmarks.commands.cli", "benchmarks.running.execute")
+        for module in (
+            "torch",
+            "fedtables.benchmarks.commands.cli",
+            "fedtables.benchmarks.running.execute",
+        )
     }
 
     def way(*words: str) -> None:

@@ -5,8 +5,8 @@ In fp32 both end with the same weights, which is checked first.
 
 import pytest
 
-from benchmarks.speed.pairs import compare
-from benchmarks.speed.rounds import cifar10, distance
+from fedtables.benchmarks.speed.pairs import compare
+from fedtables.benchmarks.speed.rounds import cifar10, distance
 
 
 @pytest.mark.parametrize(

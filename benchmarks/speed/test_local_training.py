@@ -13,16 +13,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmarks.running.execute import prepare_device
-from benchmarks.speed.pairs import compare
-from datasets import catalogue
-from federation.data import LabelledSet, TrainingSet
-from federation.execution import Execution
-from federation.tasks.images import Classification
-from federation.training.inputs import Inputs, Normalisation
-from federation.training.loops import evaluate, train
-from federation.training.plan import Training, TrainingPlan
-from models.catalogue import build
+from fedtables.benchmarks.running.execute import prepare_device
+from fedtables.benchmarks.speed.pairs import compare
+from fedtables.datasets import catalogue
+from fedtables.federation.data import LabelledSet, TrainingSet
+from fedtables.federation.execution import Execution
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Inputs, Normalisation
+from fedtables.federation.training.loops import evaluate, train
+from fedtables.federation.training.plan import Training, TrainingPlan
+from fedtables.models.catalogue import build
 
 NETWORK = "resnet8-narrow"
 PLAN = TrainingPlan(epochs=3, batch_size=64)

@@ -5,13 +5,13 @@ time.
 import pytest
 import torch
 
-from federation.channel import Channel
-from federation.data import TrainingSet
-from federation.tasks.images import Classification
-from federation.training.inputs import Inputs, Normalisation
-from federation.training.loops import predict, train
-from federation.training.plan import Training, TrainingPlan
-from models.catalogue import build
+from fedtables.federation.channel import Channel
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Inputs, Normalisation
+from fedtables.federation.training.loops import predict, train
+from fedtables.federation.training.plan import Training, TrainingPlan
+from fedtables.models.catalogue import build
 
 CASES = [("cnn", 1, 28), ("resnet8-narrow", 3, 16), ("densenet-small", 3, 16)]
 IMAGES = 2000

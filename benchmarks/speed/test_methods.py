@@ -4,11 +4,11 @@ trained beforehand.
 
 import pytest
 
-from benchmarks.contract.fits import Fit
-from federation.shared.averaging import average_states
-from methods.fedavg import FedAvg
-from methods.fediod import FedIOD
-from models.catalogue import build
+from fedtables.benchmarks.contract.fits import Fit
+from fedtables.federation.shared.averaging import average_states
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fediod import FedIOD
+from fedtables.models.catalogue import build
 
 TEN_STEPS = FedIOD(epochs=1, steps=10, batch_size=64, width=32, discriminator_width=32, samples=0)
 ONE_ROUND = FedAvg(rounds=1, participation=1.0)

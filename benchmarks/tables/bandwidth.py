@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from benchmarks.tables.spec import Table
-from metrics.names import BANDWIDTH
-from results import published
-from results.published import format_column
+from fedtables.benchmarks.tables.spec import Table
+from fedtables.metrics.names import BANDWIDTH
+from fedtables.results import published
+from fedtables.results.published import format_column
 
 GB = 10**9
 

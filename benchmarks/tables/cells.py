@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from benchmarks.tables import registry
-from benchmarks.tables.spec import Scalar
-from datasets import catalogue
-from datasets.catalogue import ResolvedData
-from federation.execution import DEFAULT, Execution
-from results.files import digest
-from results.sourcecode import folder_modules, source_digest, source_libraries
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.spec import Scalar
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.results.files import digest
+from fedtables.results.sourcecode import folder_modules, source_digest, source_libraries
 
 IDENTITY = (
     *("table", "row", "column", "method", "role", "measure", "metrics", "unit", "seed", "profile"),
@@ -116,10 +116,10 @@ def _modules(measure: str, task: str, data: tuple[str, ...]) -> tuple[str, ...]:
     measure, scenario, readers of data.
     """
     return (
-        "benchmarks.running.execute",
+        "fedtables.benchmarks.running.execute",
         registry.measure_module(measure),
         registry.scenario_module(task),
-        *folder_modules("models.networks"),
+        *folder_modules("fedtables.models.networks"),
         *(catalogue.reader_module(name) for name in data),
     )
 

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from benchmarks.tables import registry
-from benchmarks.tables.registry import MethodEntry
-from benchmarks.tables.spec import AS_CLASS, Scalar, Setting
-from results.sourcecode import ROOT
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.registry import MethodEntry
+from fedtables.benchmarks.tables.spec import AS_CLASS, Scalar, Setting
+from fedtables.results.sourcecode import module_file
 
 
 def settled(setting: Setting) -> Setting:
@@ -110,14 +110,13 @@ def _statements(path: Path, field: str) -> Iterator[tuple[Scalar | None, str]]:
                     yield _plain(statement.value), _docstring(after)
         named = {base.id for node in classes for base in node.bases if isinstance(base, ast.Name)}
         bases += [
-            ROOT.joinpath(*str(node.module).split("."))
+            file.parent if file.name == "__init__.py" else file
             for node in body
             if isinstance(node, ast.ImportFrom) and named & {alias.name for alias in node.names}
+            if (file := module_file(str(node.module)))
         ]
     for base in bases:
-        file = base if base.is_dir() else base.with_suffix(".py")
-        if file.exists():
-            yield from _statements(file, field)
+        yield from _statements(base, field)
 
 
 def _bodies(path: Path) -> Iterator[list[ast.stmt]]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from benchmarks.tables.spec import Derived
-from results.published import format_column
-from results.record import OK, Measurement, Record
+from fedtables.benchmarks.tables.spec import Derived
+from fedtables.results.published import format_column
+from fedtables.results.record import OK, Measurement, Record
 
 
 def with_derived(records: Sequence[Record], derived: Sequence[Derived]) -> list[Record]:

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell, asks_for_privacy
-from benchmarks.tables.defaults import filled
-from benchmarks.tables.selection import Selection, matches, table_rows, wanted_values
-from benchmarks.tables.spec import HELD_OUT, Paper, Row, Scalar, SpecError, Table
-from datasets import catalogue
-from datasets.catalogue import ResolvedData
-from federation.execution import DEFAULT
-from models import weight_files
-from privacy.plan import DP_SGD
-from results.files import DataError
-from results.published import format_column
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell, asks_for_privacy
+from fedtables.benchmarks.tables.defaults import filled
+from fedtables.benchmarks.tables.selection import Selection, matches, table_rows, wanted_values
+from fedtables.benchmarks.tables.spec import HELD_OUT, Paper, Row, Scalar, SpecError, Table
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.federation.execution import DEFAULT
+from fedtables.models import weight_files
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.files import DataError
+from fedtables.results.published import format_column
 
 UNREAD = "no row of this selection reads it"
 """What is said of a setting of the user's own that `unread` names."""
@@ -223,7 +223,7 @@ def _separable(config: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """The configuration with each network's form with GroupNorm, where there is one: BatchNorm
     mixes what DP-SGD has to clip.
     """
-    from models.catalogue import networks
+    from fedtables.models.catalogue import networks
 
     of_networks = {name: f"{v}-gn" for name, v in config.items() if name.startswith("network.")}
     return {**config, **{name: v for name, v in of_networks.items() if v in networks()}}

@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.tables.spec import LOOKS, Scalar, SpecError
-from metrics.names import DEFINED, OF, facts
-from results.record import Measurement
+from fedtables.benchmarks.tables.spec import LOOKS, Scalar, SpecError
+from fedtables.metrics.names import DEFINED, OF, facts
+from fedtables.results.record import Measurement
 
 if TYPE_CHECKING:
-    from datasets.catalogue import ResolvedData
-    from federation.data import Checkpoint
-    from federation.federation import Federation
-    from federation.method import Method
-    from federation.seeds import Seeds
+    from fedtables.datasets.catalogue import ResolvedData
+    from fedtables.federation.data import Checkpoint
+    from fedtables.federation.federation import Federation
+    from fedtables.federation.method import Method
+    from fedtables.federation.seeds import Seeds
 
 Config = Mapping[str, Scalar]
 
@@ -129,7 +129,7 @@ class Taken:
     statistic: str
     """How the numbers were made from the run, in words."""
     arrays: str = ""
-    """What a picture is drawn from, as `results.arrays.pack` gives it."""
+    """What a picture is drawn from, as `fedtables.results.arrays.pack` gives it."""
 
 
 class Measure(ABC):

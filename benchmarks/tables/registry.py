@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.tables.measure import Measure
-from benchmarks.tables.spec import PLANS, Paper, SpecError, Table
-from results import published
-from results.names import near
-from results.numbers import check_bounds
-from results.sourcecode import (
+from fedtables.benchmarks.tables.measure import Measure
+from fedtables.benchmarks.tables.spec import PLANS, Paper, SpecError, Table
+from fedtables.results import published
+from fedtables.results.names import near
+from fedtables.results.numbers import check_bounds
+from fedtables.results.sourcecode import (
+    PACKAGE,
     ROOT,
     file_libraries,
     file_source_digest,
@@ -32,7 +33,7 @@ from results.sourcecode import (
 )
 
 if TYPE_CHECKING:
-    from federation.method import Method
+    from fedtables.federation.method import Method
 
 FOLDERS = ("methods", "baselines")
 PLUGIN = "fedtables_plugin_"
@@ -56,7 +57,7 @@ def papers() -> dict[str, Paper]:
     """
     by_key = {}
     for key in _defining("papers", "PAPER"):
-        by_key[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
+        by_key[key] = importlib.import_module(f"fedtables.benchmarks.papers.{key}").PAPER
         for table in by_key[key].tables:
             measure_module(table.measure)
         _claimed("tables are called", ((f"{key}/{t.key}", t.title) for t in by_key[key].tables))
@@ -94,7 +95,9 @@ def scenarios() -> dict[str, str]:
         text = (ROOT / "benchmarks" / "scenarios" / f"{stem}.py").read_text(encoding="utf-8")
         stated = re.search(r"^TASKS = (\(.*?\))", text, re.MULTILINE | re.DOTALL)
         assert stated is not None
-        tasks += [(task, f"benchmarks.scenarios.{stem}") for task in ast.literal_eval(stated[1])]
+        tasks += [
+            (task, f"fedtables.benchmarks.scenarios.{stem}") for task in ast.literal_eval(stated[1])
+        ]
     return _claimed("scenarios claim the task", tasks)
 
 
@@ -111,7 +114,8 @@ def scenario_module(task: str) -> str:
 
 def find_scenario(task: str) -> Any:
     """The scenario that claims a task: a module with a function `parts(configuration, data, seeds,
-    device)`, which gives `benchmarks.scenarios.scenario.Parts`. Raises SpecError with near names.
+    device)`, which gives `fedtables.benchmarks.scenarios.scenario.Parts`. Raises SpecError with
+    near names.
     """
     return importlib.import_module(scenario_module(task))
 
@@ -121,7 +125,9 @@ def measures() -> dict[str, str]:
     """The module of every measure, by name: what `MEASURES` of the files in `benchmarks/measures/`
     have. Raises SpecError if two measures have one name.
     """
-    modules = [f"benchmarks.measures.{stem}" for stem in _defining("measures", "MEASURES")]
+    modules = [
+        f"fedtables.benchmarks.measures.{stem}" for stem in _defining("measures", "MEASURES")
+    ]
     names = ((n, module) for module in modules for n in importlib.import_module(module).MEASURES)
     return _claimed("measures are called", names)
 
@@ -187,7 +193,7 @@ class MethodEntry:
     @property
     def module(self) -> str:
         stem = Path(self.path).stem
-        return f"{PLUGIN}{stem}" if self.folder == "plugin" else f"{self.folder}.{stem}"
+        return f"{PLUGIN}{stem}" if self.folder == "plugin" else f"{PACKAGE}.{self.folder}.{stem}"
 
     @property
     def code(self) -> str:
@@ -215,7 +221,7 @@ class MethodEntry:
         method, changes flags of PyTorch when it is imported, or cannot be made a row of any table;
         a package may define it in any of its modules, and its `__init__.py` exports it.
         """
-        from federation.method import Method
+        from fedtables.federation.method import Method
 
         if self.folder == "plugin" and not self._is_imported():
             self._import()
@@ -242,7 +248,7 @@ class MethodEntry:
         """Import a plug-in as it is now, though another may be called alike, and what lies beside
         it. Raises SpecError.
         """
-        from federation.surroundings import flags, put_back
+        from fedtables.federation.surroundings import flags, put_back
 
         path = Path(self.path)
         source = path / "__init__.py" if path.is_dir() else path

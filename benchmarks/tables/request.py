@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from benchmarks.tables.spec import (
+from fedtables.benchmarks.tables.spec import (
     PROFILES,
     PROTOCOLS,
     Scalar,
@@ -18,11 +18,11 @@ from benchmarks.tables.spec import (
     usual_device,
     usual_execution,
 )
-from federation.execution import COMPILE, PRECISIONS, Execution
-from results.command_line import NUMBER, WHOLE, number, path, whole
-from results.files import RUNS
-from results.names import near
-from results.numbers import MOST_WHOLE, shortened, whole_number
+from fedtables.federation.execution import COMPILE, PRECISIONS, Execution
+from fedtables.results.command_line import NUMBER, WHOLE, number, path, whole
+from fedtables.results.files import RUNS
+from fedtables.results.names import near
+from fedtables.results.numbers import MOST_WHOLE, shortened, whole_number
 
 S = TypeVar("S")
 

@@ -6,12 +6,27 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.tables import registry
-from benchmarks.tables.spec import AS_CLASS, UNLISTED, Paper, Row, Scalar, SpecError, Table
-from federation.execution import DEFAULT, Execution
-from results.files import digest
-from results.names import near, printable
-from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, shortened, whole_number
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.spec import (
+    AS_CLASS,
+    UNLISTED,
+    Paper,
+    Row,
+    Scalar,
+    SpecError,
+    Table,
+)
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.results.files import digest
+from fedtables.results.names import near, printable
+from fedtables.results.numbers import (
+    MOST,
+    MOST_WHOLE,
+    finite_number,
+    is_infinite,
+    shortened,
+    whole_number,
+)
 
 Texts = str | Sequence[str]
 """One text, or several."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from federation.execution import DEFAULT, FAST, Execution
-from results.files import RefusedError
+from fedtables.federation.execution import DEFAULT, FAST, Execution
+from fedtables.results.files import RefusedError
 
 PAPERS = Path(__file__).parents[1] / "papers"
 Scalar = bool | int | float | str

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.tables import registry
-from benchmarks.tables.selection import Selection, table_rows
-from benchmarks.tables.spec import Paper, Row, SpecError, Table
-from results.names import near
-from results.numbers import finite_number, shortened
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.selection import Selection, table_rows
+from fedtables.benchmarks.tables.spec import Paper, Row, SpecError, Table
+from fedtables.results.names import near
+from fedtables.results.numbers import finite_number, shortened
 
 SUFFIX = ".sweep"
 """Of the swept table's key, and so of its files."""

@@ -39,9 +39,18 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import all_of, beside, in_part, inside, listed, read_table, unrepeated, whole
-from datasets.mri import read_volume, slices, splits_of
-from datasets.source import (
+from fedtables.datasets.folders import (
+    all_of,
+    beside,
+    in_part,
+    inside,
+    listed,
+    read_table,
+    unrepeated,
+    whole,
+)
+from fedtables.datasets.mri import read_volume, slices, splits_of
+from fedtables.datasets.source import (
     IGNORE,
     SEGMENTS,
     Annotation,

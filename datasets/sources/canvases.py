@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.source import FINDINGS, SEGMENTS, SYNTHETIC, Annotation, DataSource, Split
-from datasets.sources import digits, mnist
-from datasets.sources.cifar import halved
+from fedtables.datasets.source import FINDINGS, SEGMENTS, SYNTHETIC, Annotation, DataSource, Split
+from fedtables.datasets.sources import digits, mnist
+from fedtables.datasets.sources.cifar import halved
 
 SIDE = 40
 MOST = 4

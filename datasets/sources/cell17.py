@@ -20,17 +20,25 @@ Most of them are quarters of larger images, whose neighbours would else be in bo
 group is what belongs together: two images touch where the pixels along an edge of one and the
 opposite edge of the other differ by less than one and a half times what the two outermost lines
 differ by inside of the one, on average. In this set the ratio is below 1.3 or above 1.9.
-A group is in the test split if it is among the first of `datasets.folders.hashed`, by its smallest
-id, that hold at least 32 images, as many as the test split of Cell17; they hold 35.
+A group is in the test split if it is among the first of `fedtables.datasets.folders.hashed`, by its
+smallest id, that hold at least 32 images, as many as the test split of Cell17; they hold 35.
 """
 
 from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import all_of, hashed, in_part, inside, listed
-from datasets.nuclei import NUCLEI, TCGA_MEAN, TCGA_STD, indexed, pairs_of, read_all, read_index
-from datasets.source import DataError, DataSource, Split, said
+from fedtables.datasets.folders import all_of, hashed, in_part, inside, listed
+from fedtables.datasets.nuclei import (
+    NUCLEI,
+    TCGA_MEAN,
+    TCGA_STD,
+    indexed,
+    pairs_of,
+    read_all,
+    read_index,
+)
+from fedtables.datasets.source import DataError, DataSource, Split, said
 
 SIDES = (600, 600)
 COUNT = 32

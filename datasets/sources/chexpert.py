@@ -15,10 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets import films
-from datasets.films import FULL
-from datasets.folders import all_of, inside, read_table, unrepeated
-from datasets.source import FINDINGS, IGNORE, Annotation, DataError, DataSource, Split, said
+from fedtables.datasets import films
+from fedtables.datasets.films import FULL
+from fedtables.datasets.folders import all_of, inside, read_table, unrepeated
+from fedtables.datasets.source import (
+    FINDINGS,
+    IGNORE,
+    Annotation,
+    DataError,
+    DataSource,
+    Split,
+    said,
+)
 
 _COLUMNS = (
     "No Finding, Enlarged Cardiomediastinum, Cardiomegaly, Lung Opacity, Lung Lesion, Edema,"

@@ -19,10 +19,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from datasets.fetching import Download, fetch_all
-from datasets.folders import all_of, in_part, inside, listed, one_file, places, reading
-from datasets.pictures import read_rgb
-from datasets.source import DataError, DataSource, Split, read_npz, said, to_nchw, whole_numbers
+from fedtables.datasets.fetching import Download, fetch_all
+from fedtables.datasets.folders import all_of, in_part, inside, listed, one_file, places, reading
+from fedtables.datasets.pictures import read_rgb
+from fedtables.datasets.source import (
+    DataError,
+    DataSource,
+    Split,
+    read_npz,
+    said,
+    to_nchw,
+    whole_numbers,
+)
 
 SMALL = 16
 LUMINANCE = (299, 587, 114)

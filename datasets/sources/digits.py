@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.source import DataSource, Split, said, to_nchw
+from fedtables.datasets.source import DataSource, Split, said, to_nchw
 
 
 def _file(home: Path) -> list[Path]:

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import Spelling, held_out, in_part, inside, listed, reading
-from datasets.mri import slices, splits_of
-from datasets.source import DataError, DataSource, Split
-from results.zips import MOST_PACKED
+from fedtables.datasets.folders import Spelling, held_out, in_part, inside, listed, reading
+from fedtables.datasets.mri import slices, splits_of
+from fedtables.datasets.source import DataError, DataSource, Split
+from fedtables.results.zips import MOST_PACKED
 
 SUBJECTS = {"t1": (2_583, 860), "t2": (2_874, 958)}
 """For training and testing (FedAD, section 4.3.1)."""

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from datasets import blobs, films
-from datasets.films import NO_FINDING, SECOND_SITE, THIRD_SITE, Acquisition
-from datasets.mri import slices
-from datasets.nuclei import NUCLEI, numbered
-from datasets.source import (
+from fedtables.datasets import blobs, films
+from fedtables.datasets.films import NO_FINDING, SECOND_SITE, THIRD_SITE, Acquisition
+from fedtables.datasets.mri import slices
+from fedtables.datasets.nuclei import NUCLEI, numbered
+from fedtables.datasets.source import (
     FINDINGS,
     IGNORE,
     MAP,
@@ -27,11 +27,11 @@ from datasets.source import (
     Split,
     said,
 )
-from datasets.sources.brats import INSTITUTIONS, MODALITIES
-from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
-from datasets.sources.cifar import luminance
-from datasets.sources.monuseg import KUMAR, ORGANS, ORGANS_OF
-from datasets.sources.nih_cxr import NAMES as NIH_NAMES
+from fedtables.datasets.sources.brats import INSTITUTIONS, MODALITIES
+from fedtables.datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
+from fedtables.datasets.sources.cifar import luminance
+from fedtables.datasets.sources.monuseg import KUMAR, ORGANS, ORGANS_OF
+from fedtables.datasets.sources.nih_cxr import NAMES as NIH_NAMES
 
 Parts = Mapping[str, tuple[int, Callable[[], Split]]]
 """How many samples each split has, and how it is drawn."""

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import all_of, beside, whole
-from datasets.source import DataError, DataSource, Split, said
-from datasets.sources.cifar import read_batch
+from fedtables.datasets.folders import all_of, beside, whole
+from fedtables.datasets.source import DataError, DataSource, Split, said
+from fedtables.datasets.sources.cifar import read_batch
 
 TRAIN_PARTS = tuple(f"train_data_batch_{number}" for number in range(1, 11))
 TEST_PART = "val_data"

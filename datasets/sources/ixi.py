@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import hashed, held_out, in_part, inside, listed, one_file
-from datasets.mri import fitted, read_volume, slices, splits_of
-from datasets.npz import read_arrays
-from datasets.source import SURROGATE, DataError, DataSource, Split
+from fedtables.datasets.folders import hashed, held_out, in_part, inside, listed, one_file
+from fedtables.datasets.mri import fitted, read_volume, slices, splits_of
+from fedtables.datasets.npz import read_arrays
+from fedtables.datasets.source import SURROGATE, DataError, DataSource, Split
 
 SUBJECTS = {"t1": (436, 55, 90), "t2": (434, 55, 89)}
 """For training, validation and testing (FedAD, section 4.3.1)."""

@@ -8,7 +8,7 @@ patients have no T1 after contrast and six none before it; there, as published, 
 place.
 
 The class of a slice is its institution by `SITES`, its group the patient. No split is published: of
-each institution's patients, a quarter is in the test split (`datasets.folders.held_out`).
+each institution's patients, a quarter is in the test split (`fedtables.datasets.folders.held_out`).
 
 `lgg-mri-volumes` has one volume of each patient, of 16 slices at 64 x 64 pixels: those around the
 middle of the tumour that follow one another, at half the width and height (2 x 2 means; masks where
@@ -30,10 +30,10 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import held_out, one_file
-from datasets.mri import slices
-from datasets.npz import read_arrays
-from datasets.source import (
+from fedtables.datasets.folders import held_out, one_file
+from fedtables.datasets.mri import slices
+from fedtables.datasets.npz import read_arrays
+from fedtables.datasets.source import (
     IGNORE,
     SEGMENTS,
     SURROGATE,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.fetching import Download, fetch_all
-from datasets.folders import Spelling, all_of, inside, places, reading
-from datasets.source import DataError, DataSource, Split, read_npz, said
+from fedtables.datasets.fetching import Download, fetch_all
+from fedtables.datasets.folders import Spelling, all_of, inside, places, reading
+from fedtables.datasets.source import DataError, DataSource, Split, read_npz, said
 
 _IDX = (
     "train-images-idx3-ubyte",

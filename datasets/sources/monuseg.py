@@ -29,9 +29,17 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import all_of, beside, inside, whole
-from datasets.nuclei import NUCLEI, TCGA_MEAN, TCGA_STD, indexed, pairs_of, read_all, read_index
-from datasets.source import DataError, DataSource, Split, said
+from fedtables.datasets.folders import all_of, beside, inside, whole
+from fedtables.datasets.nuclei import (
+    NUCLEI,
+    TCGA_MEAN,
+    TCGA_STD,
+    indexed,
+    pairs_of,
+    read_all,
+    read_index,
+)
+from fedtables.datasets.source import DataError, DataSource, Split, said
 
 ORGANS = (
     *("breast", "kidney", "liver", "prostate", "bladder", "colon", "stomach"),

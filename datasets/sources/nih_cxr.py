@@ -23,11 +23,19 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets import films
-from datasets.films import FULL
-from datasets.folders import Spelling, in_part, inside, listed, read_table, reading, unrepeated
-from datasets.source import FINDINGS, Annotation, DataError, DataSource, Split, said
-from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
+from fedtables.datasets import films
+from fedtables.datasets.films import FULL
+from fedtables.datasets.folders import (
+    Spelling,
+    in_part,
+    inside,
+    listed,
+    read_table,
+    reading,
+    unrepeated,
+)
+from fedtables.datasets.source import FINDINGS, Annotation, DataError, DataSource, Split, said
+from fedtables.datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
 FILMS = 112_120
 NEARLY = 0.9

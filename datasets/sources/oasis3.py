@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import below, inside, reading
-from datasets.mri import VOLUME, read_volume, slices, splits_of
-from datasets.source import DataSource, Split
+from fedtables.datasets.folders import below, inside, reading
+from fedtables.datasets.mri import VOLUME, read_volume, slices, splits_of
+from fedtables.datasets.source import DataSource, Split
 
 SESSIONS = {"t1": 3_388, "t2": 3_598}
 SLICES = 120

@@ -18,11 +18,19 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets import films
-from datasets.films import FULL
-from datasets.folders import all_of, inside, one_file, read_table, reading
-from datasets.npz import described, read_arrays
-from datasets.source import FINDINGS, Annotation, DataError, DataSource, Split, said, whole_numbers
+from fedtables.datasets import films
+from fedtables.datasets.films import FULL
+from fedtables.datasets.folders import all_of, inside, one_file, read_table, reading
+from fedtables.datasets.npz import described, read_arrays
+from fedtables.datasets.source import (
+    FINDINGS,
+    Annotation,
+    DataError,
+    DataSource,
+    Split,
+    said,
+    whole_numbers,
+)
 
 FOLDERS = ("rsna_pneumonia", "rsna-pneumonia-detection-challenge")
 TABLE, IMAGES = "stage_2_train_labels.csv", "stage_2_train_images"

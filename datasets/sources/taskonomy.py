@@ -28,9 +28,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import Spelling, in_part, inside, listed, read_table, reading
-from datasets.pictures import LOSSLESS, converted, opened
-from datasets.source import (
+from fedtables.datasets.folders import Spelling, in_part, inside, listed, read_table, reading
+from fedtables.datasets.pictures import LOSSLESS, converted, opened
+from fedtables.datasets.source import (
     IGNORE,
     MAP,
     SEGMENTS,

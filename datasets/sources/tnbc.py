@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from skimage.segmentation import relabel_sequential
 
-from datasets.folders import all_of, inside
-from datasets.nuclei import (
+from fedtables.datasets.folders import all_of, inside
+from fedtables.datasets.nuclei import (
     NUCLEI,
     indexed,
     pairs_of,
@@ -31,8 +31,8 @@ from datasets.nuclei import (
     same_sides,
     separated,
 )
-from datasets.pictures import LOSSLESS, read_rgb
-from datasets.source import DataError, DataSource, Split, said
+from fedtables.datasets.pictures import LOSSLESS, read_rgb
+from fedtables.datasets.source import DataError, DataSource, Split, said
 
 SIDES = (512, 512)
 PER_PATIENT = (7, 3, 5, 8, 4, 3, 3, 4, 6, 4, 3)

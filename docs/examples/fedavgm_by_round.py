@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from baselines.fedavgm import FedAvgM
-from federation.client import Shard
-from federation.federation import Federation
-from federation.shared.averaging import average_states
-from federation.training.inputs import Normalisation, unit_range
-from federation.watching import is_watched, show
-from methods.fedavg import Round, State
+from fedtables.baselines.fedavgm import FedAvgM
+from fedtables.federation.client import Shard
+from fedtables.federation.federation import Federation
+from fedtables.federation.shared.averaging import average_states
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.federation.watching import is_watched, show
+from fedtables.methods.fedavg import Round, State
 
 
 def read(shard: Shard, model: nn.Module, normalise: Normalisation) -> State:

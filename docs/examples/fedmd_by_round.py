@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from federation.client import Client
-from federation.federation import Federation
-from federation.watching import is_watched, show
-from methods.fedmd import FedMD
+from fedtables.federation.client import Client
+from fedtables.federation.federation import Federation
+from fedtables.federation.watching import is_watched, show
+from fedtables.methods.fedmd import FedMD
 
 
 class Contrast(nn.Module):

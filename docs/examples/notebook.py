@@ -7,11 +7,11 @@ docs/examples/notebook.py [FOLDER]`; it takes about 20 seconds.
 # %% Regenerate a part of a table; a second call takes what is finished from the cache
 import sys
 
-import benchmarks
-from results import frame
+import fedtables
+from fedtables.results import frame
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "runs"
-cells = benchmarks.reproduce(
+cells = fedtables.reproduce(
     "fediod/table1",
     only={"dataset": "cifar10", "alpha": "1", "row": ("fedavg", "fedmd", "fedkd")},
     seeds=[0, 1],

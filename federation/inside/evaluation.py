@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
-from datasets.access import refuse
-from federation.costs import active_meter
-from federation.data import History, LabelledSet
-from federation.inside.setup import HeldOut, Setup
-from federation.samples import aside
-from federation.tasks.base import Task
-from federation.training.loops import evaluate
-from federation.watching import show
-from metrics.names import METRICS, at_site, is_count
-from results.files import digest
+from fedtables.datasets.access import refuse
+from fedtables.federation.costs import active_meter
+from fedtables.federation.data import History, LabelledSet
+from fedtables.federation.inside.setup import HeldOut, Setup
+from fedtables.federation.samples import aside
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.training.loops import evaluate
+from fedtables.federation.watching import show
+from fedtables.metrics.names import METRICS, at_site, is_count
+from fedtables.results.files import digest
 
 
 class OracleError(Exception):

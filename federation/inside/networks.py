@@ -9,17 +9,17 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from federation.cache import content_digest
-from federation.client import Client
-from federation.costs import active_meter
-from federation.data import Checkpoint, state_of
-from federation.graphs import side_by_side
-from federation.inside.evaluation import Evaluation
-from federation.inside.setup import Setup
-from federation.tasks.base import Task
-from federation.training.inputs import channels_last
-from federation.training.plan import DivergedError
-from models import catalogue
+from fedtables.federation.cache import content_digest
+from fedtables.federation.client import Client
+from fedtables.federation.costs import active_meter
+from fedtables.federation.data import Checkpoint, state_of
+from fedtables.federation.graphs import side_by_side
+from fedtables.federation.inside.evaluation import Evaluation
+from fedtables.federation.inside.setup import Setup
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.training.inputs import channels_last
+from fedtables.federation.training.plan import DivergedError
+from fedtables.models import catalogue
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -55,7 +55,7 @@ class Networks:
             return self._structure(network, outputs)
         model = self.new_module(lambda: self.build(network, outputs), network)
         if self._setup.pretrained:
-            from models.networks.imagenet import load_imagenet
+            from fedtables.models.networks.imagenet import load_imagenet
 
             load_imagenet(model, network)
         return model

@@ -9,16 +9,16 @@ from typing import Any
 
 import torch
 
-from federation.client import Client
-from federation.inside.setup import Setup
-from federation.seeds import Stream
-from federation.tasks.images import MultiLabel
-from federation.training.plan import TrainingPlan
-from federation.training.private import PrivateSteps
-from privacy.accounting import Accountant, calibrate
-from privacy.plan import DP_SGD, RELEASED, PrivacyPlan
-from privacy.releases import GaussianSteps, Steps
-from results.files import digest
+from fedtables.federation.client import Client
+from fedtables.federation.inside.setup import Setup
+from fedtables.federation.seeds import Stream
+from fedtables.federation.tasks.images import MultiLabel
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.federation.training.private import PrivateSteps
+from fedtables.privacy.accounting import Accountant, calibrate
+from fedtables.privacy.plan import DP_SGD, RELEASED, PrivacyPlan
+from fedtables.privacy.releases import GaussianSteps, Steps
+from fedtables.results.files import digest
 
 
 class Protection:

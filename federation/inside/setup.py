@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from federation.augmentation import Augmentation
-from federation.cache import StageCache
-from federation.channel import Channel
-from federation.client import Client
-from federation.data import LabelledSet, PublicData
-from federation.execution import DEFAULT, Execution
-from federation.seeds import Seeds, Stream
-from federation.tasks.base import Task
-from federation.training.inputs import Normalisation
-from federation.training.plan import TrainingPlan
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.cache import StageCache
+from fedtables.federation.channel import Channel
+from fedtables.federation.client import Client
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.federation.seeds import Seeds, Stream
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import TrainingPlan
 
 
 @dataclass(frozen=True)

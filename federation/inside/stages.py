@@ -8,22 +8,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.cache import Stage, StageRequest
-from federation.client import Client
-from federation.data import Checkpoint, History, state_of
-from federation.inside.evaluation import Evaluation
-from federation.inside.networks import Networks
-from federation.inside.privacy import Privacy
-from federation.inside.setup import Setup
-from federation.inside.trainer import LocalTraining, Trainer
-from federation.samples import LOCAL
-from federation.seeds import AXES
-from federation.snapshots import Snapshots
-from federation.training.inputs import Normalisation
-from federation.training.plan import Training
-from models import catalogue
-from privacy.plan import DP_SGD
-from results.sourcecode import code_digest
+from fedtables.federation.cache import Stage, StageRequest
+from fedtables.federation.client import Client
+from fedtables.federation.data import Checkpoint, History, state_of
+from fedtables.federation.inside.evaluation import Evaluation
+from fedtables.federation.inside.networks import Networks
+from fedtables.federation.inside.privacy import Privacy
+from fedtables.federation.inside.setup import Setup
+from fedtables.federation.inside.trainer import LocalTraining, Trainer
+from fedtables.federation.samples import LOCAL
+from fedtables.federation.seeds import AXES
+from fedtables.federation.snapshots import Snapshots
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import Training
+from fedtables.models import catalogue
+from fedtables.privacy.plan import DP_SGD
+from fedtables.results.sourcecode import code_digest
 
 
 class Stages:

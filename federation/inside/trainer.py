@@ -7,19 +7,19 @@ from typing import Any
 
 from torch import nn
 
-from federation.client import Client, Shard
-from federation.data import History, TrainingSet
-from federation.graphs import side_by_side, take_turns
-from federation.inside.evaluation import Evaluation
-from federation.inside.privacy import Privacy
-from federation.inside.setup import Setup, Streams
-from federation.samples import on_client
-from federation.training.inputs import Inputs
-from federation.training.loops import train, training_steps
-from federation.training.plan import Loss, SteadyPenalty, Training, TrainingPlan
-from federation.training.private import PrivateSteps, check_separable, train_privately
-from federation.watching import show_epoch, trained
-from metrics.names import is_count
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import History, TrainingSet
+from fedtables.federation.graphs import side_by_side, take_turns
+from fedtables.federation.inside.evaluation import Evaluation
+from fedtables.federation.inside.privacy import Privacy
+from fedtables.federation.inside.setup import Setup, Streams
+from fedtables.federation.samples import on_client
+from fedtables.federation.training.inputs import Inputs
+from fedtables.federation.training.loops import train, training_steps
+from fedtables.federation.training.plan import Loss, SteadyPenalty, Training, TrainingPlan
+from fedtables.federation.training.private import PrivateSteps, check_separable, train_privately
+from fedtables.federation.watching import show_epoch, trained
+from fedtables.metrics.names import is_count
 
 
 def labelled(shard: Shard) -> TrainingSet:

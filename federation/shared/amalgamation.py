@@ -14,19 +14,19 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.client import Client, Shard
-from federation.data import Checkpoint, TrainingSet, state_of
-from federation.federation import Federation
-from federation.samples import aside
-from federation.shared.averaging import average_states
-from federation.shared.learner import learn_probe
-from federation.training.inputs import Normalisation
-from federation.training.loops import predict
-from federation.training.plan import Penalty, TrainingPlan
-from models.catalogue import feature_shape
-from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
-from results.names import check_known
-from results.numbers import Count, Positive
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import Checkpoint, TrainingSet, state_of
+from fedtables.federation.federation import Federation
+from fedtables.federation.samples import aside
+from fedtables.federation.shared.averaging import average_states
+from fedtables.federation.shared.learner import learn_probe
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import Penalty, TrainingPlan
+from fedtables.models.catalogue import feature_shape
+from fedtables.models.cut import Encoder, FixedEncoder, Translator, encode, pooled
+from fedtables.results.names import check_known
+from fedtables.results.numbers import Count, Positive
 
 ADAPTATIONS = ("decoder", "fine-tune", "all")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 import torch.nn.functional as F
 
-from federation.tasks.base import Task
-from federation.tasks.images import placed
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.tasks.images import placed
 
 
 def average_states(

@@ -18,26 +18,26 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from federation.augmentation import filled
-from federation.client import Client, Shard
-from federation.costs import values
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.shared.learner import Learner, steps_per_epoch
-from federation.shared.remote import ask
-from federation.tasks.base import conditioned
-from federation.training.inputs import Normalisation, unit_range
-from federation.training.loops import predict
-from models import catalogue
-from models.extractors import (
+from fedtables.federation.augmentation import filled
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.costs import values
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.shared.learner import Learner, steps_per_epoch
+from fedtables.federation.shared.remote import ask
+from fedtables.federation.tasks.base import conditioned
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.federation.training.loops import predict
+from fedtables.models import catalogue
+from fedtables.models.extractors import (
     FEATURE_NETWORKS,
     FeatureNetwork,
     feature_network,
     perceptual_distance,
 )
-from models.generative import PairDiscriminator
-from results.names import check_known
-from results.numbers import Count, Positive, Share
+from fedtables.models.generative import PairDiscriminator
+from fedtables.results.names import check_known
+from fedtables.results.numbers import Count, Positive, Share
 
 MOST = 2**15 - 1
 """The highest number of a label map that crosses, in two bytes a pixel."""
@@ -73,7 +73,8 @@ class GanSettings:
     """Weight of the perceptual distance from that image (Johnson et al. 2016)."""
     features: str = "vgg16"
     """The network whose features the perceptual distance compares; vgg16 needs a file, and
-    efficientnet-lite0 and vgg16-random, which stand in for it, need none (`models.extractors`)."""
+    efficientnet-lite0 and vgg16-random, which stand in for it, need none
+    (`fedtables.models.extractors`)."""
     gan_weights: str = "one"
     """Weight of each client in G's loss: `one`, or `size` for n_k / n."""
     generator_scale: float = 0.1

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.client import Client
-from federation.federation import Federation
-from federation.training.plan import TrainingPlan
+from fedtables.federation.client import Client
+from fedtables.federation.federation import Federation
+from fedtables.federation.training.plan import TrainingPlan
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from federation.channel import Channel
+from fedtables.federation.channel import Channel
 
 Answer = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 """Runs on the client: images (n, c, h, w) to outputs by payload kind, for example logits (n,

@@ -10,11 +10,11 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from federation.augmentation import Augmentation, RandAugment, rand_augment
-from federation.data import LabelledSet
-from federation.federation import Federation
-from federation.seeds import Stream
-from federation.training.inputs import augmented
+from fedtables.federation.augmentation import Augmentation, RandAugment, rand_augment
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.federation import Federation
+from fedtables.federation.seeds import Stream
+from fedtables.federation.training.inputs import augmented
 
 
 def labelled_set(federation: Federation) -> LabelledSet:

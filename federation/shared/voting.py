@@ -10,12 +10,12 @@ from functools import partial
 
 import torch
 
-from federation.client import Client
-from federation.federation import Federation
-from federation.inside.privacy import Protection
-from privacy.accounting import calibrate, epsilon
-from privacy.pate import data_dependent_release, histogram, release, vote_share
-from privacy.releases import Steps
+from fedtables.federation.client import Client
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.privacy import Protection
+from fedtables.privacy.accounting import calibrate, epsilon
+from fedtables.privacy.pate import data_dependent_release, histogram, release, vote_share
+from fedtables.privacy.releases import Steps
 
 
 def vote(

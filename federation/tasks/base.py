@@ -5,7 +5,7 @@ from typing import ClassVar, Protocol, cast
 
 import torch
 
-from metrics.running import RunningMetrics
+from fedtables.metrics.running import RunningMetrics
 
 
 class Task(Protocol):

@@ -8,9 +8,9 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from federation.tasks.base import Task
-from metrics.classification import UNKNOWN
-from metrics.running import Accuracy, MeanAUC
+from fedtables.federation.tasks.base import Task
+from fedtables.metrics.classification import UNKNOWN
+from fedtables.metrics.running import Accuracy, MeanAUC
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from datasets.source import IGNORE
-from federation.tasks.base import LabelMaps, mean_over_pixels
-from metrics.instances import instances_of, ternary
-from metrics.masks import Reading
-from metrics.running import Overlap, RunningMetrics
-from metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
+from fedtables.datasets.source import IGNORE
+from fedtables.federation.tasks.base import LabelMaps, mean_over_pixels
+from fedtables.metrics.instances import instances_of, ternary
+from fedtables.metrics.masks import Reading
+from fedtables.metrics.running import Overlap, RunningMetrics
+from fedtables.metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
 
 Distance = Literal["objects", "mask"]
 CLASSES = 3
@@ -82,7 +82,7 @@ class Nuclei(PixelClasses):
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """Of the classes in the cross-entropy."""
     reading: Reading = "paper"
-    """How metrics are read where a paper and its code differ (`metrics.instances`)."""
+    """How metrics are read where a paper and its code differ (`fedtables.metrics.instances`)."""
     distance: Distance = "mask"
     """HD95 of `objects`, or of all their pixels together."""
     smallest: int = 20
@@ -128,7 +128,7 @@ class Regions(LabelMaps):
     smooth: float = 1.0
     """Added to the numerator and the denominator of the soft Dice, in pixels."""
     reading: Reading = "paper"
-    """How metrics are read where a paper and its code differ (`metrics.masks`)."""
+    """How metrics are read where a paper and its code differ (`fedtables.metrics.masks`)."""
 
     @property
     def outputs(self) -> int:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from datasets.source import CLASS, MAP, SEGMENTS, Annotation
-from federation.tasks.base import Task
-from federation.tasks.images import Classification
-from federation.tasks.pixels import Segmentation
-from federation.tasks.values import DenseRegression
-from federation.windows import interpolated, sides_of
+from fedtables.datasets.source import CLASS, MAP, SEGMENTS, Annotation
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.values import DenseRegression
+from fedtables.federation.windows import interpolated, sides_of
 
 
 def task_of(annotation: Annotation) -> Task:
@@ -24,7 +24,7 @@ def task_of(annotation: Annotation) -> Task:
 
 
 def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
-    """An annotation's array (`datasets.source.annotated`) as targets of its task.
+    """An annotation's array (`fedtables.datasets.source.annotated`) as targets of its task.
 
     Classes (n,), segments and instances (n, *sides) as int64; a map (n, c, *sides) as float32, from
     uint8 in [0, 1].

@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from federation.tasks.base import mean_over_pixels
-from metrics.images import VolumeQuality
-from metrics.running import AbsoluteError, RunningMetrics
+from fedtables.federation.tasks.base import mean_over_pixels
+from fedtables.metrics.images import VolumeQuality
+from fedtables.metrics.running import AbsoluteError, RunningMetrics
 
 SIDES = (-2, -1)
 DARK = 0.05

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import nn
 
-from federation.augmentation import Augmentation, augment_pairs, filled
+from fedtables.federation.augmentation import Augmentation, augment_pairs, filled
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -49,7 +49,7 @@ class Normalisation:
         if not samples.is_floating_point():
             raise ValueError(
                 f"normalise takes samples in [0, 1], not {samples.dtype}; give it"
-                " unit_range(samples) of federation.training.inputs"
+                " unit_range(samples) of fedtables.federation.training.inputs"
             )
         if self.transform is not None:
             samples = self.transform(samples)

@@ -11,17 +11,17 @@ import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from federation.costs import active_meter
-from federation.data import LabelledSet, TrainingSet
-from federation.execution import DEFAULT, Execution
-from federation.graphs import RECORDERS, Replayed, read_rate_from
-from federation.samples import see
-from federation.tasks.base import Task
-from federation.tasks.images import placed
-from federation.training.inputs import Inputs, Normalisation, batches, unit_range
-from federation.training.plan import Batch, DivergedError, SteadyPenalty, Training
-from federation.watching import show_epoch
-from federation.windows import Window
+from fedtables.federation.costs import active_meter
+from fedtables.federation.data import LabelledSet, TrainingSet
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.federation.graphs import RECORDERS, Replayed, read_rate_from
+from fedtables.federation.samples import see
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.tasks.images import placed
+from fedtables.federation.training.inputs import Inputs, Normalisation, batches, unit_range
+from fedtables.federation.training.plan import Batch, DivergedError, SteadyPenalty, Training
+from fedtables.federation.watching import show_epoch
+from fedtables.federation.windows import Window
 
 AT_ONCE = {"cpu": (250, 250 * 3 * 128 * 128), "cuda": (2000, 2**24)}
 """Most samples of a prediction's batch, and most values of their inputs. Past 250 samples
@@ -235,8 +235,8 @@ def evaluate(
     """Metrics of `task` by name on labelled data, of a network that was trained for it, or for
     `trained_for`; none while planning. Outputs of the whole set are never held.
 
-    Groups add metrics by group (`metrics.running`). Raises ValueError where the metrics are
-    undefined, as without any image.
+    Groups add metrics by group (`fedtables.metrics.running`). Raises ValueError where the metrics
+    are undefined, as without any image.
     """
     images, window = held.images, held.window
     meter = active_meter()

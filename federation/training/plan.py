@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.seeds import Stream
-from federation.tasks.base import Task
-from federation.training.inputs import Normalisation
-from results.names import check_known
+from fedtables.federation.seeds import Stream
+from fedtables.federation.tasks.base import Task
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.results.names import check_known
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""

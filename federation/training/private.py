@@ -10,12 +10,12 @@ from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from torch import nn
 
-from federation.costs import active_meter
-from federation.data import TrainingSet
-from federation.samples import see
-from federation.training.inputs import Inputs
-from federation.training.plan import Batch, DivergedError, Training
-from privacy.releases import GaussianSteps
+from fedtables.federation.costs import active_meter
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.samples import see
+from fedtables.federation.training.inputs import Inputs
+from fedtables.federation.training.plan import Batch, DivergedError, Training
+from fedtables.privacy.releases import GaussianSteps
 
 
 class MixingLayerError(Exception):

@@ -4,6 +4,6 @@
 `parties` is what server and clients have, and its hyper-parameters.
 """
 
-from methods.fediod.algorithm import FedIOD
+from fedtables.methods.fediod.algorithm import FedIOD
 
 __all__ = ["FedIOD"]

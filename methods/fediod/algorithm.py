@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.seeds import Stream
-from federation.shared.learner import steps_per_epoch
-from federation.shared.voting import vote
-from federation.training.loops import predict
-from federation.watching import show
-from methods.fediod.losses import (
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.seeds import Stream
+from fedtables.federation.shared.learner import steps_per_epoch
+from fedtables.federation.shared.voting import vote
+from fedtables.federation.training.loops import predict
+from fedtables.federation.watching import show
+from fedtables.methods.fediod.losses import (
     adversarial_loss,
     aggregate,
     class_balance,
@@ -28,7 +28,7 @@ from methods.fediod.losses import (
     released_diversity,
     weighted_sum,
 )
-from methods.fediod.parties import (
+from fedtables.methods.fediod.parties import (
     RELEASED_FACTOR,
     Answer,
     Node,
@@ -42,11 +42,11 @@ from methods.fediod.parties import (
     snapshot_parts,
     with_samples,
 )
-from privacy.accounting import calibrate
-from privacy.conventions import replaced_epsilon
-from privacy.plan import GS_WGAN, RELEASED
-from privacy.releases import GaussianSteps
-from privacy.sanitising import SENSITIVITY_FACTOR, release
+from fedtables.privacy.accounting import calibrate
+from fedtables.privacy.conventions import replaced_epsilon
+from fedtables.privacy.plan import GS_WGAN, RELEASED
+from fedtables.privacy.releases import GaussianSteps
+from fedtables.privacy.sanitising import SENSITIVITY_FACTOR, release
 
 RELEASED_STEPS, RELEASED_DELTA = 64, 1e-3
 """What the authors' DP code gives its accountant: steps an epoch, whatever their number, and

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from federation.shared.averaging import class_count_weights
+from fedtables.federation.shared.averaging import class_count_weights
 
 Term = tuple[float, Callable[[], torch.Tensor]]
 """A weight, and what gives the loss () that it is the weight of."""

@@ -11,20 +11,25 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.client import Client, Shard
-from federation.data import Checkpoint
-from federation.federation import Federation
-from federation.method import Method
-from federation.seeds import Stream
-from federation.shared.learner import Learner, steps_per_epoch
-from federation.shared.remote import ask
-from federation.training.inputs import augmented
-from methods.fediod.losses import Objective, adversarial_loss, discriminator_loss, size_weights
-from models.generative import Generator, PatchDiscriminator
-from privacy.plan import RELEASED
-from privacy.sanitising import SENSITIVITY_FACTOR, clip, sanitise
-from results.names import check_known
-from results.numbers import Count, Positive, Share
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.federation import Federation
+from fedtables.federation.method import Method
+from fedtables.federation.seeds import Stream
+from fedtables.federation.shared.learner import Learner, steps_per_epoch
+from fedtables.federation.shared.remote import ask
+from fedtables.federation.training.inputs import augmented
+from fedtables.methods.fediod.losses import (
+    Objective,
+    adversarial_loss,
+    discriminator_loss,
+    size_weights,
+)
+from fedtables.models.generative import Generator, PatchDiscriminator
+from fedtables.privacy.plan import RELEASED
+from fedtables.privacy.sanitising import SENSITIVITY_FACTOR, clip, sanitise
+from fedtables.results.names import check_known
+from fedtables.results.numbers import Count, Positive, Share
 
 Answer = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """A client's part of a step: logits (n, classes), patch logits (n, h, w), and E[D_k(x')], which is

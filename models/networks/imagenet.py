@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from models.entry import NetworkEntry, Sides
-from models.weight_files import torchvisions
-from results.files import DataError
+from fedtables.models.entry import NetworkEntry, Sides
+from fedtables.models.weight_files import torchvisions
+from fedtables.results.files import DataError
 
 if TYPE_CHECKING:
     from timm.models.efficientnet import EfficientNet

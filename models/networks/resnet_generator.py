@@ -12,8 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from models.cut import Halved
-from models.entry import NetworkEntry
+from fedtables.models.cut import Halved
+from fedtables.models.entry import NetworkEntry
 
 
 def reflected(maps: torch.Tensor, border: int) -> torch.Tensor:

@@ -1,4 +1,5 @@
-"""Small networks for small images, written here; each offers encoder and decoder (`models.cut`).
+"""Small networks for small images, written here; each offers encoder and decoder
+(`fedtables.models.cut`).
 
 - `cnn` and `cnn-small`: two convolutions, for reduced profiles.
 - `lenet-sigmoid`: the LeNet of "Deep Leakage from Gradients" (Zhu, Liu and Han 2019), with sigmoids
@@ -20,8 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.cut import Halved
-from models.entry import NetworkEntry, Sides
+from fedtables.models.cut import Halved
+from fedtables.models.entry import NetworkEntry, Sides
 
 CONVOLUTIONAL = 6
 """Layers of `features` before the map is flattened."""

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 from torchvision.models.resnet import Bottleneck
 
-from models.cut import Halved, pooled
-from models.entry import NetworkEntry, Sides
+from fedtables.models.cut import Halved, pooled
+from fedtables.models.entry import NetworkEntry, Sides
 
 CHANNELS = 8
 """Of the encoder's map."""

@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from models.entry import NetworkEntry, Sides, monai_networks
+from fedtables.models.entry import NetworkEntry, Sides, monai_networks
 
 LEVELS = 5
 LARGEST = 6.0

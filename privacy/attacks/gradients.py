@@ -24,9 +24,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from privacy.attacks.matching import Message, ReconstructedImages, Search, best_of, descend, noise
-from privacy.attacks.threat import ThreatModel, share, squared_norm
-from results.names import check_known
+from fedtables.privacy.attacks.matching import (
+    Message,
+    ReconstructedImages,
+    Search,
+    best_of,
+    descend,
+    noise,
+)
+from fedtables.privacy.attacks.threat import ThreatModel, share, squared_norm
+from fedtables.results.names import check_known
 
 Kind = Literal["dlg", "idlg", "inverting"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from privacy.attacks.threat import ThreatModel, share, squared_norm
+from fedtables.privacy.attacks.threat import ThreatModel, share, squared_norm
 
 FOUND = 1e-8
 """A start has succeeded at this squared distance over the squared norm of what was shared: with DLG

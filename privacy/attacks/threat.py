@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from results.names import check_known
+from fedtables.results.names import check_known
 
 Shares = Literal["gradient", "update"]
 BatchNorm = Literal["train", "eval"]

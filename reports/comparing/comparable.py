@@ -7,12 +7,12 @@ though the code is the same: what a small test set can tell, and what rounding d
 import math
 from collections.abc import Iterable, Mapping
 
-from metrics.names import facts
-from reports.comparing.costs import RUN_ALIKE
-from reports.tables.resultset import Key, ResultSet
-from reports.tables.units import scale_of
-from results.files import ResultsError
-from results.record import OK, TEXTS, Record
+from fedtables.metrics.names import facts
+from fedtables.reports.comparing.costs import RUN_ALIKE
+from fedtables.reports.tables.resultset import Key, ResultSet
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.files import ResultsError
+from fedtables.results.record import OK, TEXTS, Record
 
 WHOLE_TABLE = ("profile", "protocol")
 EVERY_CELL = ("data", "origin", "public", "public_origin", "unit")

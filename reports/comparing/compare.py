@@ -10,15 +10,15 @@ digit.
 import math
 from typing import NamedTuple
 
-from reports.comparing.comparable import (
+from fedtables.reports.comparing.comparable import (
     check_comparable,
     covers,
     records_of,
     run_noise,
     same_machine,
 )
-from reports.comparing.costs import costs_of, settings_of
-from reports.comparing.rule import (
+from fedtables.reports.comparing.costs import costs_of, settings_of
+from fedtables.reports.comparing.rule import (
     ANOTHER_MACHINE,
     MOVED,
     UNDECIDED,
@@ -30,11 +30,11 @@ from reports.comparing.rule import (
     measurements,
     p_value,
 )
-from reports.tables.resultset import Key, ResultSet
-from reports.tables.table import share_of
-from reports.tables.units import scale_of
-from results.record import OK, TEXTS
-from results.store import Line, format_value
+from fedtables.reports.tables.resultset import Key, ResultSet
+from fedtables.reports.tables.table import share_of
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.record import OK, TEXTS
+from fedtables.results.store import Line, format_value
 
 EXACT = {"bytes_up": "bytes up", "bytes_down": "bytes down", "epsilon": "ε", "delta": "δ"}
 """What must be equal, with its name in a report."""

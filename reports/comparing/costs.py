@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from reports.comparing.rule import COST, NOT_COMPARED, OTHER, SPEED, Difference, Rule
-from reports.tables.resultset import Key
-from results.files import ResultsError
-from results.record import OK, Record
+from fedtables.reports.comparing.rule import COST, NOT_COMPARED, OTHER, SPEED, Difference, Rule
+from fedtables.reports.tables.resultset import Key
+from fedtables.results.files import ResultsError
+from fedtables.results.record import OK, Record
 
 SHORT_S = 10.0
 """Seconds below which a table's time says nothing: start-up and the machine's other work weigh too

@@ -10,8 +10,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from reports.tables.resultset import Key
-from results.store import Line
+from fedtables.reports.tables.resultset import Key
+from fedtables.results.store import Line
 
 T = TypeVar("T", bound=Hashable)
 

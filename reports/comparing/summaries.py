@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.comparing.rule import (
+from fedtables.reports.comparing.rule import (
     ANOTHER_MACHINE,
     CELL,
     COST,
@@ -18,9 +18,9 @@ from reports.comparing.rule import (
     Difference,
     Rule,
 )
-from reports.tables.markup import render
-from results.names import printable
-from results.store import write_csv
+from fedtables.reports.tables.markup import render
+from fedtables.results.names import printable
+from fedtables.results.store import write_csv
 
 NEW = 5
 """New cells that the Markdown lists; more are named in a line."""

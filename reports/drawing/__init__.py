@@ -7,7 +7,7 @@ need not be installed here. It is for `pyplot`, which nothing here uses.
 import contextlib
 import os
 
-from results.files import ResultsError
+from fedtables.results.files import ResultsError
 
 _ASKED = os.environ.pop("MPLBACKEND", None)
 try:

@@ -25,10 +25,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from metrics.names import facts
-from reports.tables.table import MARK, Layout
-from reports.tables.units import Scale
-from results.files import write_atomic
+from fedtables.metrics.names import facts
+from fedtables.reports.tables.table import MARK, Layout
+from fedtables.reports.tables.units import Scale
+from fedtables.results.files import write_atomic
 
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
 """Inches of a picture's width."""

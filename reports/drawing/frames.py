@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from reports.tables.table import (
+from fedtables.reports.tables.table import (
     Block,
     Layout,
     Panel,
@@ -16,8 +16,8 @@ from reports.tables.table import (
     is_number,
     left_out,
 )
-from results.published import format_column, parse_column
-from results.record import OK, TEXTS
+from fedtables.results.published import format_column, parse_column
+from fedtables.results.record import OK, TEXTS
 
 NUMBERS = ("value", "std", "published")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from matplotlib.colors import to_hex, to_rgb
 
-from reports.tables.table import Layout
-from results.files import digest
+from fedtables.reports.tables.table import Layout
+from fedtables.results.files import digest
 
 FILE = Path(__file__).with_name("palette.csv")
 SPARE = ("#661100", "#4477aa", "#ee3377", "#6b8e3f", "#000000", "#bb9955")

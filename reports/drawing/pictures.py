@@ -15,9 +15,9 @@ from matplotlib.colors import Normalize, to_hex, to_rgb
 from matplotlib.patches import Patch
 from skimage.segmentation import find_boundaries
 
-from datasets import catalogue
-from datasets.source import SEGMENTS, annotations_of
-from reports.drawing.figures import (
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import SEGMENTS, annotations_of
+from fedtables.reports.drawing.figures import (
     ONE_COLUMN,
     TICK,
     TWO_COLUMNS,
@@ -27,10 +27,10 @@ from reports.drawing.figures import (
     finish,
     styled,
 )
-from reports.tables.table import Layout, differing_keys, row_title
-from results.arrays import unpack
-from results.published import parse_column
-from results.record import Record
+from fedtables.reports.tables.table import Layout, differing_keys, row_title
+from fedtables.results.arrays import unpack
+from fedtables.results.published import parse_column
+from fedtables.results.record import Record
 
 ACROSS = 10
 """Images in a line of the picture of an attack."""

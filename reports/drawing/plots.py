@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from reports.drawing.figures import (
+from fedtables.reports.drawing.figures import (
     CHANCE,
     EDGE,
     GUESS,
@@ -28,9 +28,9 @@ from reports.drawing.figures import (
     styled,
     vertical_axis,
 )
-from reports.drawing.frames import drawn_blocks, ends, panel_names, runs_along
-from reports.drawing.palette import Look, looks_of
-from reports.tables.table import Block, Layout, Panel, ShownTable, is_number, row_title
+from fedtables.reports.drawing.frames import drawn_blocks, ends, panel_names, runs_along
+from fedtables.reports.drawing.palette import Look, looks_of
+from fedtables.reports.tables.table import Block, Layout, Panel, ShownTable, is_number, row_title
 
 WIDE = 10
 """Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic,

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from reports.drawing.figures import Texts, finish, page, spread_bars, styled
-from reports.drawing.frames import ends, measured
-from reports.drawing.palette import NEUTRAL, looks_of
-from reports.tables.table import Layout, ShownTable, row_title
-from reports.tables.units import scale_of
-from results.published import parse_column
-from results.record import Record
+from fedtables.reports.drawing.figures import Texts, finish, page, spread_bars, styled
+from fedtables.reports.drawing.frames import ends, measured
+from fedtables.reports.drawing.palette import NEUTRAL, looks_of
+from fedtables.reports.tables.table import Layout, ShownTable, row_title
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.published import parse_column
+from fedtables.results.record import Record
 
 LARGEST = 40.0
 """Area of the largest bubble, in square points."""

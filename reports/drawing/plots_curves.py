@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from metrics.names import BANDWIDTH
-from reports.drawing.figures import (
+from fedtables.metrics.names import BANDWIDTH
+from fedtables.reports.drawing.figures import (
     CHANCE,
     FIRST_REACHED,
     GUESS,
@@ -22,12 +22,12 @@ from reports.drawing.figures import (
     styled,
     vertical_axis,
 )
-from reports.drawing.frames import ends, measured
-from reports.drawing.palette import looks_of
-from reports.tables.bandwidth import COMMON
-from reports.tables.table import Layout, ShownTable, heading, row_title
-from reports.tables.units import scale_of
-from results.published import parse_column
+from fedtables.reports.drawing.frames import ends, measured
+from fedtables.reports.drawing.palette import looks_of
+from fedtables.reports.tables.bandwidth import COMMON
+from fedtables.reports.tables.table import Layout, ShownTable, heading, row_title
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.published import parse_column
 
 
 @styled

@@ -11,15 +11,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
-from metrics.names import facts
-from reports.drawing.figures import SECTION, TICK, finish, page, styled
-from reports.drawing.frames import measured
-from reports.drawing.plots import table_plot
-from reports.tables.table import MARK, Line, ShownTable, cut_short, heading, left_out, row_title
-from reports.tables.teachers import SELECTED, TRANSFERABILITY
-from reports.tables.units import scale_of
-from results.published import parse_column
-from results.store import records_of
+from fedtables.metrics.names import facts
+from fedtables.reports.drawing.figures import SECTION, TICK, finish, page, styled
+from fedtables.reports.drawing.frames import measured
+from fedtables.reports.drawing.plots import table_plot
+from fedtables.reports.tables.table import (
+    MARK,
+    Line,
+    ShownTable,
+    cut_short,
+    heading,
+    left_out,
+    row_title,
+)
+from fedtables.reports.tables.teachers import SELECTED, TRANSFERABILITY
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.published import parse_column
+from fedtables.results.store import records_of
 
 SITES = ("train", "test")
 """Column keys of a matrix, down and across."""

@@ -13,12 +13,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
 
-from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
-from reports.drawing.figures import TWO_COLUMNS, UNSETTLED, Texts, blank, finish, page, styled
-from reports.drawing.palette import NEUTRAL, Look, looks_of
-from reports.tables.ranking import Spot, spots
-from reports.tables.standings import ACCURACY, Standings, standings_of
-from reports.tables.table import Layout, ShownTable
+from fedtables.metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
+from fedtables.reports.drawing.figures import (
+    TWO_COLUMNS,
+    UNSETTLED,
+    Texts,
+    blank,
+    finish,
+    page,
+    styled,
+)
+from fedtables.reports.drawing.palette import NEUTRAL, Look, looks_of
+from fedtables.reports.tables.ranking import Spot, spots
+from fedtables.reports.tables.standings import ACCURACY, Standings, standings_of
+from fedtables.reports.tables.table import Layout, ShownTable
 
 ROW = 0.13
 """Inches of a method's height in a picture of ranks."""

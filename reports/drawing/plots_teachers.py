@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from reports.drawing.figures import PUBLISHED, TICK, finish, page, styled
-from reports.drawing.frames import measured
-from reports.drawing.palette import NEUTRAL
-from reports.drawing.plots import PRINTED
-from reports.tables.table import ShownTable, heading
-from reports.tables.teachers import Correlation, correlations, printed_correlations
-from reports.tables.units import scale_of
-from results.published import parse_column, published_table
+from fedtables.reports.drawing.figures import PUBLISHED, TICK, finish, page, styled
+from fedtables.reports.drawing.frames import measured
+from fedtables.reports.drawing.palette import NEUTRAL
+from fedtables.reports.drawing.plots import PRINTED
+from fedtables.reports.tables.table import ShownTable, heading
+from fedtables.reports.tables.teachers import Correlation, correlations, printed_correlations
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.published import parse_column, published_table
 
 OURS: dict[str, Any] = {"fmt": "o", "color": NEUTRAL, "elinewidth": 0.6, "label": "measured"}
 THEIRS: dict[str, Any] = {**PRINTED, "label": PUBLISHED}

@@ -1,12 +1,12 @@
 """A table of what clients hold."""
 
-from reports.measures.kind import Pictured
+from fedtables.reports.measures.kind import Pictured
 
 
 class Classes(Pictured):
     """Classes by client."""
 
-    drawn_by = "reports.drawing.plots_clients.classes"
+    drawn_by = "fedtables.reports.drawing.plots_clients.classes"
     made = "counts"
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from reports.measures.kind import Kind
-from reports.tables.standings import ACCURACY, Standings, ranking, standings_of
-from reports.tables.table import ShownTable
-from results.record import OK, Record
+from fedtables.reports.measures.kind import Kind
+from fedtables.reports.tables.standings import ACCURACY, Standings, ranking, standings_of
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results.record import OK, Record
 
 EXCHANGED: Mapping[str, str] = {
     "distillation": "the fit looks at the public images",
@@ -51,7 +51,7 @@ class Scorecard(Exchange):
     """
 
     ranks_first = True
-    drawn_by = "reports.drawing.plots_ranking.scorecard_plot"
+    drawn_by = "fedtables.reports.drawing.plots_ranking.scorecard_plot"
     properties = SCORED
 
     def brief(self, lines: pd.DataFrame) -> pd.DataFrame:

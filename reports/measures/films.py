@@ -1,12 +1,12 @@
 """A table whose picture shows where networks look in films."""
 
-from reports.measures.kind import Pictured
+from fedtables.reports.measures.kind import Pictured
 
 
 class Attention(Pictured):
     """A line of images per film, beside the numbers."""
 
-    drawn_by = "reports.drawing.pictures.attention"
+    drawn_by = "fedtables.reports.drawing.pictures.attention"
     made = "central"
     which = (
         "the picture shows 4 films at most, each of another finding, where the most local"

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from reports.measures.kind import Kind
-from reports.tables import bandwidth
-from reports.tables.table import ShownTable, last_epochs
-from results.record import Record
+from fedtables.reports.measures.kind import Kind
+from fedtables.reports.tables import bandwidth
+from fedtables.reports.tables.table import ShownTable, last_epochs
+from fedtables.results.record import Record
 
 
 class Bandwidth(Kind):
     """Lines over gigabytes; the table has their ends and the highest common performance."""
 
-    drawn_by = "reports.drawing.plots_curves.bandwidth_plot"
+    drawn_by = "fedtables.reports.drawing.plots_curves.bandwidth_plot"
 
     def completed(self, records: Sequence[Record], metrics: Sequence[str]) -> list[Record]:
         return bandwidth.with_common(records, metrics[0])
@@ -37,7 +37,7 @@ class Bandwidth(Kind):
 class Curve(Kind):
     """Lines over the column key `epoch`."""
 
-    drawn_by = "reports.drawing.plots_curves.curve_plot"
+    drawn_by = "fedtables.reports.drawing.plots_curves.curve_plot"
 
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return last_epochs(lines)

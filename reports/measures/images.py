@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.measures.kind import Kind, Pictured
-from results.record import OK, Record
+from fedtables.reports.measures.kind import Kind, Pictured
+from fedtables.results.record import OK, Record
 
 
 class Leakage(Kind):
     """Points of every metric; the labels say by which features the distance is."""
 
     statistic = True
-    drawn_by = "reports.drawing.plots_clients.leakage_plot"
+    drawn_by = "fedtables.reports.drawing.plots_clients.leakage_plot"
 
 
 class Samples(Kind):
@@ -42,7 +42,7 @@ class Samples(Kind):
 class Segmentations(Pictured):
     """A line of images per test image, and their numbers."""
 
-    drawn_by = "reports.drawing.pictures.segmentations"
+    drawn_by = "fedtables.reports.drawing.pictures.segmentations"
     which = "the numbers are of the test images in the picture alone, not of the whole test set"
     of_seed = "; the picture is"
 
@@ -51,7 +51,7 @@ class Synthesis(Pictured):
     """A line of images per client."""
 
     statistic = True
-    drawn_by = "reports.drawing.pictures.synthesis"
+    drawn_by = "fedtables.reports.drawing.pictures.synthesis"
     made = "made"
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.tables.table import ShownTable
-from results.arrays import unpack
-from results.record import OK, Record
-from results.sourcecode import folder_modules
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results.arrays import unpack
+from fedtables.results.record import OK, Record
+from fedtables.results.sourcecode import folder_modules
 
 
 class Kind:
@@ -28,7 +28,7 @@ class Kind:
     """Whether the table's labels say how its numbers were made."""
     ranks_first: bool = False
     """Whether a terminal has the first remark, on ranks, before the numbers."""
-    drawn_by: str = "reports.drawing.plots.table_plot"
+    drawn_by: str = "fedtables.reports.drawing.plots.table_plot"
     """The function that draws the table, looked up when it draws: its import takes long."""
 
     def completed(self, records: Sequence[Record], metrics: Sequence[str]) -> list[Record]:
@@ -126,7 +126,7 @@ def find_kind(measure: str) -> Kind:
 @functools.cache
 def _kinds() -> Mapping[str, Kind]:
     """The kinds of the files in `reports/measures/` by their measures."""
-    modules = map(importlib.import_module, folder_modules("reports.measures"))
+    modules = map(importlib.import_module, folder_modules("fedtables.reports.measures"))
     return {
         measure: kind
         for module in modules

@@ -1,20 +1,20 @@
 """Tables of models by the site that tests them."""
 
-from reports.measures.kind import Kind, Pictured
+from fedtables.reports.measures.kind import Kind, Pictured
 
 
 class BySite(Kind):
     """A table that says on which test samples it is measured."""
 
     statistic = True
-    drawn_by = "reports.drawing.plots_matrix.site_plot"
+    drawn_by = "fedtables.reports.drawing.plots_matrix.site_plot"
 
 
 class Contours(Pictured):
     """A line of images per site, and a table of numbers on all test samples."""
 
     statistic = True
-    drawn_by = "reports.drawing.pictures.contours"
+    drawn_by = "fedtables.reports.drawing.pictures.contours"
     which = "the picture shows the middle of the test image of each site that has most labelled"
 
 
@@ -22,7 +22,7 @@ class ErrorMaps(Pictured):
     """A line of images per column of the table, and a table of numbers on all subjects."""
 
     statistic = True
-    drawn_by = "reports.drawing.pictures.error_maps"
+    drawn_by = "fedtables.reports.drawing.pictures.error_maps"
     which = (
         "the picture shows the middle slice of each site's first test subject; below each"
         " reconstruction is the mean of its absolute error on that slice"

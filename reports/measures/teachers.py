@@ -9,12 +9,12 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from reports.measures.kind import Kind
-from reports.tables.table import ShownTable, heading
-from reports.tables.teachers import correlations, sentences, totals
-from reports.tables.units import scale_of
-from results.published import parse_column
-from results.record import OK
+from fedtables.reports.measures.kind import Kind
+from fedtables.reports.tables.table import ShownTable, heading
+from fedtables.reports.tables.teachers import correlations, sentences, totals
+from fedtables.reports.tables.units import scale_of
+from fedtables.results.published import parse_column
+from fedtables.results.record import OK
 
 OWN = "teacher-accuracy"
 
@@ -65,7 +65,7 @@ def _spread(values: Sequence[float], digits: int) -> str:
 class Selection(Kind):
     """A field per selection and teacher."""
 
-    drawn_by = "reports.drawing.plots_matrix.selection_plot"
+    drawn_by = "fedtables.reports.drawing.plots_matrix.selection_plot"
 
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return totals(lines)
@@ -80,7 +80,7 @@ class Selection(Kind):
 class Transferability(Kind):
     """A mark per teacher in the plane of the two metrics, and their correlations."""
 
-    drawn_by = "reports.drawing.plots_teachers.transferability_plot"
+    drawn_by = "fedtables.reports.drawing.plots_teachers.transferability_plot"
 
     def remarks(self, table: ShownTable) -> list[str]:
         found = correlations(table.records, table.metrics)

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reports.measures.kind import draw_table
-from reports.pages.latex import latex_table
-from reports.pages.leaderboard import render_leaderboard
-from reports.pages.measured import covered
-from reports.pages.page import COPIED, render_page
-from reports.pages.result_files import PROFILES, Result, find_results
-from reports.tables.beside import with_leakage, with_private
-from reports.tables.markup import render
-from reports.tables.standings import EPSILON, Standings, standings_of
-from reports.tables.standings_files import as_csv, dumped, methods_csv
-from results.files import check_output, write_atomic
+from fedtables.reports.measures.kind import draw_table
+from fedtables.reports.pages.latex import latex_table
+from fedtables.reports.pages.leaderboard import render_leaderboard
+from fedtables.reports.pages.measured import covered
+from fedtables.reports.pages.page import COPIED, render_page
+from fedtables.reports.pages.result_files import PROFILES, Result, find_results
+from fedtables.reports.tables.beside import with_leakage, with_private
+from fedtables.reports.tables.markup import render
+from fedtables.reports.tables.standings import EPSILON, Standings, standings_of
+from fedtables.reports.tables.standings_files import as_csv, dumped, methods_csv
+from fedtables.results.files import check_output, write_atomic
 
 SKIPPED = "smoke"
 """The profile whose tables prove that they run, and show nothing."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import pandas as pd
 
-from reports.tables.notes import bold, count_notes
-from reports.tables.table import (
+from fedtables.reports.tables.notes import bold, count_notes
+from fedtables.reports.tables.table import (
     MARK,
     Block,
     Layout,
@@ -17,8 +17,8 @@ from reports.tables.table import (
     printed_rows,
     row_title,
 )
-from results.record import OK
-from results.store import Line
+from fedtables.results.record import OK
+from fedtables.results.store import Line
 
 SPECIAL = str.maketrans(
     {

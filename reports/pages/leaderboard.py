@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from metrics.names import (
+from fedtables.metrics.names import (
     CLIENT_FLOPS,
     CLIENT_SECONDS,
     CORRUPTED,
@@ -25,14 +25,14 @@ from metrics.names import (
     WEAKEST,
     facts,
 )
-from reports.drawing.figures import Texts
-from reports.drawing.palette import Look, looks
-from reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
-from reports.measures.exchange import SCORED
-from reports.pages.page import data_uri
-from reports.tables.markup import render
-from reports.tables.ranking import critical_difference
-from reports.tables.standings import (
+from fedtables.reports.drawing.figures import Texts
+from fedtables.reports.drawing.palette import Look, looks
+from fedtables.reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
+from fedtables.reports.measures.exchange import SCORED
+from fedtables.reports.pages.page import data_uri
+from fedtables.reports.tables.markup import render
+from fedtables.reports.tables.ranking import critical_difference
+from fedtables.reports.tables.standings import (
     ACCURACY,
     AT_EPSILON,
     BOTH_WAYS,
@@ -42,8 +42,8 @@ from reports.tables.standings import (
     planes,
     ranking,
 )
-from reports.tables.standings_files import as_json
-from reports.tables.units import PERCENT, scale_of
+from fedtables.reports.tables.standings_files import as_json
+from fedtables.reports.tables.units import PERCENT, scale_of
 
 COSTS = {
     BOTH_WAYS: "MB sent, both ways",

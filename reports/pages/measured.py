@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from reports.pages.result_files import Result
-from reports.tables.claims import CUT_SHORT
-from reports.tables.markup import markdown_table
-from results import published
-from results.store import PLACE
+from fedtables.reports.pages.result_files import Result
+from fedtables.reports.tables.claims import CUT_SHORT
+from fedtables.reports.tables.markup import markdown_table
+from fedtables.results import published
+from fedtables.results.store import PLACE
 
 HOLDS, HOLDS_SETTLED = "holds", "of these settled"
 FAILS, FAILS_SETTLED = "does not hold", "of those settled"

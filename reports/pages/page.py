@@ -15,13 +15,19 @@ import pandas as pd
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from reports.pages.measured import KINDS, coverage, printed_numbers, standing, verdict_kind
-from reports.pages.result_files import Result
-from reports.pages.sheet import commit_of
-from reports.tables.budget import HEADINGS, budget_rows, range_text
-from reports.tables.markup import render
-from reports.tables.notes import legend, unequal_notes
-from reports.tables.table import (
+from fedtables.reports.pages.measured import (
+    KINDS,
+    coverage,
+    printed_numbers,
+    standing,
+    verdict_kind,
+)
+from fedtables.reports.pages.result_files import Result
+from fedtables.reports.pages.sheet import commit_of
+from fedtables.reports.tables.budget import HEADINGS, budget_rows, range_text
+from fedtables.reports.tables.markup import render
+from fedtables.reports.tables.notes import legend, unequal_notes
+from fedtables.reports.tables.table import (
     Block,
     Layout,
     Panel,
@@ -32,10 +38,10 @@ from reports.tables.table import (
     printed_rows,
     printed_text,
 )
-from results import published
-from results.files import ResultsError
-from results.record import OK, Record
-from results.store import Line
+from fedtables.results import published
+from fedtables.results.files import ResultsError
+from fedtables.results.record import OK, Record
+from fedtables.results.store import Line
 
 COPIED = ("csv", "md", "claims.csv", "svg", "png", "pdf")
 """Files of a table that lie beside the page too."""

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.pages.sheet import Sheet
-from reports.tables.resultset import check_agree, read_table
-from reports.tables.table import ShownTable
-from results.files import COMMITTED, ResultsError
-from results.frame import read_records
-from results.record import Record
-from results.store import read_sealed_csv
+from fedtables.reports.pages.sheet import Sheet
+from fedtables.reports.tables.resultset import check_agree, read_table
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results.files import COMMITTED, ResultsError
+from fedtables.results.frame import read_records
+from fedtables.results.record import Record
+from fedtables.results.store import read_sealed_csv
 
 PROFILES = ("paper", "gpu", "cpu", "smoke")
 CLAIMED = ("id", "claim", "verdict", "in_print")

@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from reports.measures.kind import find_kind
-from reports.tables.budget import budget_rows, markdown_budget
-from reports.tables.markup import code, escaped, markdown_table
-from reports.tables.notes import legend
-from reports.tables.table import (
+from fedtables.reports.measures.kind import find_kind
+from fedtables.reports.tables.budget import budget_rows, markdown_budget
+from fedtables.reports.tables.markup import code, escaped, markdown_table
+from fedtables.reports.tables.notes import legend
+from fedtables.reports.tables.table import (
     Block,
     Layout,
     ShownTable,
@@ -28,9 +28,9 @@ from reports.tables.table import (
     printed_rows,
     published_text,
 )
-from results.files import ResultsError, with_seal, without_seal, write_atomic
-from results.record import OK, Record
-from results.store import Line
+from fedtables.results.files import ResultsError, with_seal, without_seal, write_atomic
+from fedtables.results.record import OK, Record
+from fedtables.results.store import Line
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Sheet:
     """The paper's title."""
     citation: str
     measure: str
-    """What was measured; `reports.measures` says how it is shown."""
+    """What was measured; `fedtables.reports.measures` says how it is shown."""
     told: tuple[str, ...] = ()
     """What a reader is told beside the legend."""
     card: tuple[str, ...] = ()

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from metrics.names import BANDWIDTH, facts
-from reports.tables.table import Layout
-from reports.tables.units import PERCENT, scale_of
-from results.published import without
-from results.record import OK, Measurement, Record
-from results.store import PLACE, Line
+from fedtables.metrics.names import BANDWIDTH, facts
+from fedtables.reports.tables.table import Layout
+from fedtables.reports.tables.units import PERCENT, scale_of
+from fedtables.results.published import without
+from fedtables.results.record import OK, Measurement, Record
+from fedtables.results.store import PLACE, Line
 
 COMMON, END = "highest-common", "end"
 """Values of the column key `at`: the best value of the metric that every row reaches, and a run's

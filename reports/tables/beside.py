@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from metrics.names import FLOOR, LEAKED
-from reports.tables.standings import (
+from fedtables.metrics.names import FLOOR, LEAKED
+from fedtables.reports.tables.standings import (
     ACCURACY,
     AT_EPSILON,
     EPSILON,
@@ -21,10 +21,10 @@ from reports.tables.standings import (
     Standings,
     numbers_of,
 )
-from reports.tables.table import ShownTable
-from results.published import without
-from results.record import OK
-from results.store import Line
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results.published import without
+from fedtables.results.record import OK
+from fedtables.results.store import Line
 
 IMAGES_BY, SHARES = "attack.images_by", "attack.shares"
 """Settings: where the images that are set beside private ones come from, and what is attacked."""

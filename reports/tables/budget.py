@@ -12,9 +12,9 @@ import pandas as pd
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reports.tables.markup import markdown_table
-from reports.tables.table import Layout, marked_title
-from results.record import BUDGET, OK, Record
+from fedtables.reports.tables.markup import markdown_table
+from fedtables.reports.tables.table import Layout, marked_title
+from fedtables.results.record import BUDGET, OK, Record
 
 TOLERANCE = 0.01
 """Share of its family's budget by which a row's may differ."""

@@ -1,7 +1,7 @@
 """Judges what a paper claims about its tables on any set of values: the printed ones, or ours.
 
-A claim is a predicate (`reports.tables.predicates`). Under `for all` every combination of the keys
-counts as one comparison; `some`, `most` and no quantifier count once.
+A claim is a predicate (`fedtables.reports.tables.predicates`). Under `for all` every combination of
+the keys counts as one comparison; `some`, `most` and no quantifier count once.
 """
 
 import math
@@ -11,8 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from reports.tables.predicates import Clause, Comparison, MissingError, Scope, Tables, Value, parse
-from results.published import Claim, parse_column, published_table
+from fedtables.reports.tables.predicates import (
+    Clause,
+    Comparison,
+    MissingError,
+    Scope,
+    Tables,
+    Value,
+    parse,
+)
+from fedtables.results.published import Claim, parse_column, published_table
 
 CUT_SHORT, UNDECIDED = "cut short", "undecided (spread over seeds)"
 NOT_JUDGED = "not judged"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from results.names import printable
+from fedtables.results.names import printable
 
 _READ = re.compile(
     r"([\\`$|]|(?<=\S)\*|\*(?=\w)"  # code, formulas, columns, emphasis

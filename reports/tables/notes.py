@@ -6,11 +6,19 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from metrics.names import BY_GROUP
-from reports.tables.table import MARK, Layout, block_title, blocks, cut_short, heading, left_out
-from results.published import parse_column
-from results.record import OK
-from results.store import Line, records_of
+from fedtables.metrics.names import BY_GROUP
+from fedtables.reports.tables.table import (
+    MARK,
+    Layout,
+    block_title,
+    blocks,
+    cut_short,
+    heading,
+    left_out,
+)
+from fedtables.results.published import parse_column
+from fedtables.results.record import OK
+from fedtables.results.store import Line, records_of
 
 NOT_SETTLED = (
     "cut short: the metric had not settled when the run ended (last tenth of its epochs against the"

@@ -16,8 +16,8 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from metrics.correlation import pearson, spearman
-from results.published import parse_column
+from fedtables.metrics.correlation import pearson, spearman
+from fedtables.results.published import parse_column
 
 Bindings = dict[str, str]
 _CELLS = re.compile(

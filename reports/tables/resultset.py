@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.tables.units import unit_of
-from results.files import ResultsError
-from results.frame import read_records
-from results.record import FAILED, OK, TEXTS, Record
-from results.store import (
+from fedtables.reports.tables.units import unit_of
+from fedtables.results.files import ResultsError
+from fedtables.results.frame import read_records
+from fedtables.results.record import FAILED, OK, TEXTS, Record
+from fedtables.results.store import (
     CSV_COLUMNS,
     PLACE,
     Line,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pandas as pd
 
-from metrics.names import CLIENT_SECONDS, SERVER_SECONDS
-from results.arrays import unpack
-from results.record import OK, Record
-from results.store import PLACE
+from fedtables.metrics.names import CLIENT_SECONDS, SERVER_SECONDS
+from fedtables.results.arrays import unpack
+from fedtables.results.record import OK, Record
+from fedtables.results.store import PLACE
 
 ACCURACY = "accuracy"
 MEGABYTES = (1, 10, 100)

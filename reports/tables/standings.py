@@ -15,13 +15,20 @@ from typing import Any
 
 import pandas as pd
 
-from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
-from reports.tables.ranking import Spot, complete, critical_difference, friedman, mean_ranks, spots
-from reports.tables.run_costs import ACCURACY, at_cost
-from reports.tables.table import ShownTable, broken_rows, cut_short, fullest, share_of
-from results.published import parse_column, without
-from results.record import OK
-from results.store import Line
+from fedtables.metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
+from fedtables.reports.tables.ranking import (
+    Spot,
+    complete,
+    critical_difference,
+    friedman,
+    mean_ranks,
+    spots,
+)
+from fedtables.reports.tables.run_costs import ACCURACY, at_cost
+from fedtables.reports.tables.table import ShownTable, broken_rows, cut_short, fullest, share_of
+from fedtables.results.published import parse_column, without
+from fedtables.results.record import OK
+from fedtables.results.store import Line
 
 PUBLIC, NO_PUBLIC = "public", "none"
 NETWORKS, ALIKE = "networks", "alike"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.tables.standings import (
+from fedtables.reports.tables.standings import (
     EPSILON,
     Condition,
     Standing,
@@ -17,7 +17,7 @@ from reports.tables.standings import (
     planes,
     ranking,
 )
-from results.store import quoted
+from fedtables.results.store import quoted
 
 
 def as_json(found: Standings) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from reports.tables.units import FRACTION, Scale, scale_of
-from results.names import printable
-from results.published import parse_column, published_table, without
-from results.record import OK, TEXTS, Record
-from results.store import PLACE, Line, records_of
+from fedtables.reports.tables.units import FRACTION, Scale, scale_of
+from fedtables.results.names import printable
+from fedtables.results.published import parse_column, published_table, without
+from fedtables.results.record import OK, TEXTS, Record
+from fedtables.results.store import PLACE, Line, records_of
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from metrics.correlation import pearson, spearman
-from metrics.names import facts
-from reports.tables.table import Layout, heading
-from results.published import parse_column, published_table, without
-from results.record import OK, Record
-from results.store import PLACE
+from fedtables.metrics.correlation import pearson, spearman
+from fedtables.metrics.names import facts
+from fedtables.reports.tables.table import Layout, heading
+from fedtables.results.published import parse_column, published_table, without
+from fedtables.results.record import OK, Record
+from fedtables.results.store import PLACE
 
 TRANSFERABILITY, SELECTED = "transferability", "selected"
 """Metrics of a selection: a teacher's score, and how often it was drawn."""

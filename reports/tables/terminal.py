@@ -4,7 +4,7 @@ import pandas as pd
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reports.tables.table import (
+from fedtables.reports.tables.table import (
     Block,
     Layout,
     block_title,
@@ -14,8 +14,8 @@ from reports.tables.table import (
     printed_rows,
     published_text,
 )
-from results.record import OK
-from results.store import Line
+from fedtables.results.record import OK
+from fedtables.results.store import Line
 
 
 def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from metrics.names import HIGHER, LOWER, facts
-from results import published
+from fedtables.metrics.names import HIGHER, LOWER, facts
+from fedtables.results import published
 
 FRACTION, PERCENT = "fraction", "percent"
 

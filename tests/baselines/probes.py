@@ -2,8 +2,8 @@
 
 import torch
 
-from federation.data import LabelledSet, PublicData
-from federation.tasks.pixels import Segmentation
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.tasks.pixels import Segmentation
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 

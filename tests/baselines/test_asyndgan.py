@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from baselines.asyndgan import AsynDGAN
-from federation.channel import encoded_size
-from federation.shared.conditional_gan import Answer, Critic
+from fedtables.baselines.asyndgan import AsynDGAN
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.shared.conditional_gan import Answer, Critic
 from tests.federation.tiny import make_dense_federation, rectangles
 from tests.methods.fediod.cases import patch_logits
 from tests.methods.shards import booked, size
@@ -58,7 +58,7 @@ def test_the_generators_loss_is_a_tenth_of_the_clients_sum(weights, shares, monk
     monkeypatch.setattr(Critic, "answer", answer)
     seen = []
     monkeypatch.setattr(
-        "baselines.asyndgan.show", lambda name, number, value: seen.append(value.item())
+        "fedtables.baselines.asyndgan.show", lambda name, number, value: seen.append(value.item())
     )
     method = quick(gan_weights=weights, steps=1, constant_epochs=1, decay_epochs=0)
     method.fit(make_dense_federation((6, 2)))

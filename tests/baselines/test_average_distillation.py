@@ -2,7 +2,7 @@
 
 import torch
 
-from baselines.average_distillation import AverageDistillation
+from fedtables.baselines.average_distillation import AverageDistillation
 from tests.federation.tiny import make_federation
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from baselines.centralized import Centralized
+from fedtables.baselines.centralized import Centralized
 from tests.federation.tiny import make_federation
 from tests.methods.shards import (
     WHOLE_BATCHES,

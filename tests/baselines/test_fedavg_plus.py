@@ -2,12 +2,12 @@
 
 import torch
 
-from baselines.fedavg_plus import FedAvgPlus
-from federation.channel import encoded_size
-from federation.costs import Meter, metering
-from federation.execution import Execution
-from federation.shared.averaging import average_states
-from methods.fedsa import FedSA
+from fedtables.baselines.fedavg_plus import FedAvgPlus
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.execution import Execution
+from fedtables.federation.shared.averaging import average_states
+from fedtables.methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
 from tests.methods.shards import booked, recorded, same_bits
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from baselines.fedavgm import FedAvgM
-from methods.fedavg import FedAvg, Round
+from fedtables.baselines.fedavgm import FedAvgM
+from fedtables.methods.fedavg import FedAvg, Round
 from tests.federation.tiny import make_federation
 from tests.methods.shards import client_with
 

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from baselines.fedgen import FeatureGenerator, FedGEN, diversity_loss, label_weighted_loss
-from federation.channel import encoded_size
-from federation.training.plan import Batch
-from methods.fedavg import FedAvg, Round
+from fedtables.baselines.fedgen import FeatureGenerator, FedGEN, diversity_loss, label_weighted_loss
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.training.plan import Batch
+from fedtables.methods.fedavg import FedAvg, Round
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import booked, same_bits
 

@@ -5,15 +5,15 @@ rounds.
 import pytest
 import torch
 
-from baselines.fedkd import FedKD, weighted_ensemble
-from federation.augmentation import Augmentation
-from federation.data import PublicData
-from federation.inside.privacy import Protection
-from federation.shared.averaging import class_count_weights
-from federation.training.plan import TrainingPlan
-from methods.fedmd import absolute_error
-from privacy.pate import histogram
-from privacy.plan import PrivacyPlan
+from fedtables.baselines.fedkd import FedKD, weighted_ensemble
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.data import PublicData
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.shared.averaging import class_count_weights
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedmd import absolute_error
+from fedtables.privacy.pate import histogram
+from fedtables.privacy.plan import PrivacyPlan
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.methods.shards import booked, client_with, distance, network_inputs, recorded, size
 

@@ -5,11 +5,11 @@ images.
 import pytest
 import torch
 
-from baselines.fedmd_plus import FedMDPlus
-from federation.inside.networks import HeterogeneousClientsError
-from federation.shared.amalgamation import hint_loss
-from federation.training.loops import predict
-from models.cut import Encoder, encode
+from fedtables.baselines.fedmd_plus import FedMDPlus
+from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.shared.amalgamation import hint_loss
+from fedtables.federation.training.loops import predict
+from fedtables.models.cut import Encoder, encode
 from tests.methods.private_servers import private_server, private_servers
 from tests.methods.shards import booked, copied, network_inputs, size
 

@@ -4,10 +4,10 @@ alone.
 
 import torch
 
-from baselines.fedavg_plus import FedAvgPlus
-from baselines.fedprox_plus import FedProxPlus
-from federation.shared.amalgamation import hinted_for
-from federation.training.plan import Batch
+from fedtables.baselines.fedavg_plus import FedAvgPlus
+from fedtables.baselines.fedprox_plus import FedProxPlus
+from fedtables.federation.shared.amalgamation import hinted_for
+from fedtables.federation.training.plan import Batch
 from tests.methods.private_servers import private_servers, quick
 from tests.methods.shards import same_bits
 

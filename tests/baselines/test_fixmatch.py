@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from baselines.fixmatch import FixMatch, consistency_loss, cosine_factor
-from federation.data import PublicData
+from fedtables.baselines.fixmatch import FixMatch, consistency_loss, cosine_factor
+from fedtables.federation.data import PublicData
 from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits

@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
-from baselines.fl_mrcm import FLMRCM, POOLED, Aligner, alignment_loss, domain_loss
-from federation.channel import encoded_size
-from methods.fedavg import FedAvg, Round
-from models.cut import Latent
-from models.entry import ModelError
+from fedtables.baselines.fl_mrcm import FLMRCM, POOLED, Aligner, alignment_loss, domain_loss
+from fedtables.federation.channel import encoded_size
+from fedtables.methods.fedavg import FedAvg, Round
+from fedtables.models.cut import Latent
+from fedtables.models.entry import ModelError
 from tests.federation.tiny import make_dense_federation, make_reconstruction_federation
 from tests.methods.shards import booked, same_bits, samples_of, size
 

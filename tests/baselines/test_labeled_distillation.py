@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from baselines.labeled_distillation import LabeledDistillation, optimal_confidence
-from federation.inside.evaluation import OracleError
-from methods.dlad import confidence_weights, mixture, teacher_probabilities
+from fedtables.baselines.labeled_distillation import LabeledDistillation, optimal_confidence
+from fedtables.federation.inside.evaluation import OracleError
+from fedtables.methods.dlad import confidence_weights, mixture, teacher_probabilities
 from tests.federation.tiny import make_federation
 
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from baselines.li_2019 import Li2019, flat, local_steps
-from federation.channel import encoded_size
-from federation.client import Client, Shard
-from federation.costs import Meter, metering
-from federation.inside.privacy import Protection
-from federation.seeds import Seeds
-from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg
-from privacy.plan import PrivacyPlan
-from privacy.sparse_vector import GENERATIONS, unpacked
+from fedtables.baselines.li_2019 import Li2019, flat, local_steps
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedavg import FedAvg
+from fedtables.privacy.plan import PrivacyPlan
+from fedtables.privacy.sparse_vector import GENERATIONS, unpacked
 from tests.federation.tiny import make_client, make_federation
 from tests.methods.shards import (
     WHOLE_BATCHES,

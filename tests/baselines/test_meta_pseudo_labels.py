@@ -8,15 +8,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from baselines.meta_pseudo_labels import (
+from fedtables.baselines.meta_pseudo_labels import (
     MetaPseudoLabels,
     consistency_loss,
     draw_labels,
     feedback,
     schedule,
 )
-from federation.data import state_of
-from federation.seeds import Stream
+from fedtables.federation.data import state_of
+from fedtables.federation.seeds import Stream
 from tests.baselines.probes import probed
 from tests.methods.shards import network_inputs, same_bits
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from baselines.noisy_student import NoisyStudent, confident, drop, filter_and_balance
-from federation.data import PublicData
-from federation.seeds import Stream
-from federation.training.loops import predict
+from fedtables.baselines.noisy_student import NoisyStudent, confident, drop, filter_and_balance
+from fedtables.federation.data import PublicData
+from fedtables.federation.seeds import Stream
+from fedtables.federation.training.loops import predict
 from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits

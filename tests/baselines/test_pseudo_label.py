@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from baselines.pseudo_label import PseudoLabel, pseudo_label_loss, ramped_weight
-from federation.data import PublicData
+from fedtables.baselines.pseudo_label import PseudoLabel, pseudo_label_loss, ramped_weight
+from fedtables.federation.data import PublicData
 from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits

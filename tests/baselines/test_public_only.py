@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from baselines.public_only import PublicOnly
-from federation.inside.evaluation import OracleError
+from fedtables.baselines.public_only import PublicOnly
+from fedtables.federation.inside.evaluation import OracleError
 from tests.federation.tiny import make_federation
 from tests.methods.shards import WHOLE_BATCHES, descend
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from baselines.scratch import Scratch
-from federation.training.plan import TrainingPlan
+from fedtables.baselines.scratch import Scratch
+from fedtables.federation.training.plan import TrainingPlan
 from tests.methods.private_servers import private_server, private_servers
 from tests.methods.shards import descend, same_bits
 

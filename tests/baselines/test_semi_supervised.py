@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.fixmatch import FixMatch
-from baselines.meta_pseudo_labels import MetaPseudoLabels
-from baselines.noisy_student import NoisyStudent
-from baselines.pseudo_label import PseudoLabel
-from federation.cache import StageCache
-from federation.costs import Meter, metering
-from federation.samples import counted
-from federation.tasks.values import DenseRegression
-from federation.training.plan import TrainingPlan
+from fedtables.baselines.fixmatch import FixMatch
+from fedtables.baselines.meta_pseudo_labels import MetaPseudoLabels
+from fedtables.baselines.noisy_student import NoisyStudent
+from fedtables.baselines.pseudo_label import PseudoLabel
+from fedtables.federation.cache import StageCache
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.samples import counted
+from fedtables.federation.tasks.values import DenseRegression
+from fedtables.federation.training.plan import TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 
 # Brightness is the class of the tiny federation's images, and RandAugment would change it.

@@ -1,6 +1,6 @@
 """Standalone: each client keeps its own model, and nothing crosses."""
 
-from baselines.standalone import Standalone
+from fedtables.baselines.standalone import Standalone
 from tests.federation.tiny import make_federation
 
 

@@ -4,9 +4,9 @@ cross.
 
 import pytest
 
-from baselines.transfer import Transfer
-from federation.seeds import Seeds
-from models.cut import decoder_parameters
+from fedtables.baselines.transfer import Transfer
+from fedtables.federation.seeds import Seeds
+from fedtables.models.cut import decoder_parameters
 from tests.methods.private_servers import private_servers
 from tests.methods.shards import copied, recorded, same_bits
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 FRAMEWORKS = {"torch", "torchvision", "timm", "matplotlib", "sklearn", "scipy", "opacus"}
 """What takes a good part of a second or more to import."""
@@ -37,7 +37,7 @@ def imported_by(*arguments: str) -> tuple[str, set[str]]:
 def test_a_command_that_only_tells_imports_no_framework(command):
     printed, imported = imported_by(command)
     assert "table" in printed
-    assert "benchmarks.tables.registry" in imported
+    assert "fedtables.benchmarks.tables.registry" in imported
     heavy = FRAMEWORKS | {"pandas"} | ({"numpy"} if command == "--help" else set())
     assert not imported & heavy
 
@@ -73,9 +73,13 @@ def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_fram
     before = _written(tmp_path)
     printed, imported = imported_by(*again)
     assert " 0 to run" in printed
-    assert "benchmarks.running.runner" in imported
+    assert "fedtables.benchmarks.running.runner" in imported
     # Workers are started by the one, stages computed by the other.
-    assert not imported & {"benchmarks.running.pool", "federation.cache", *FRAMEWORKS}
+    assert not imported & {
+        "fedtables.benchmarks.running.pool",
+        "fedtables.federation.cache",
+        *FRAMEWORKS,
+    }
     assert _written(tmp_path) == before
 
 

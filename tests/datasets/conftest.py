@@ -2,7 +2,7 @@
 
 import pytest
 
-from datasets.catalogue import load
+from fedtables.datasets.catalogue import load
 
 
 @pytest.fixture(autouse=True)

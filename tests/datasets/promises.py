@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.source import SYNTHETIC, DataError
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import SYNTHETIC, DataError
 
 
 def _some(paths):

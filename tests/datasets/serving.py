@@ -18,7 +18,7 @@ def serve(monkeypatch, files):
         return Answer(files[parts.path])
 
     monkeypatch.setattr("requests.get", get)
-    monkeypatch.setattr("datasets.fetching.RETRIES", 0)
+    monkeypatch.setattr("fedtables.datasets.fetching.RETRIES", 0)
 
 
 class Answer:
@@ -50,7 +50,7 @@ def answering(monkeypatch, *answers):
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        monkeypatch.setattr("datasets.fetching.RETRIES", len(answers) - 1)
+        monkeypatch.setattr("fedtables.datasets.fetching.RETRIES", len(answers) - 1)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield f"http://127.0.0.1:{server.getsockname()[1]}/one.gz"
         thread.join(10)

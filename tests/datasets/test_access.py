@@ -2,8 +2,8 @@
 
 import pytest
 
-from datasets import catalogue
-from datasets.access import AccessError, is_fitting, refuse, while_fitting
+from fedtables.datasets import catalogue
+from fedtables.datasets.access import AccessError, is_fitting, refuse, while_fitting
 
 
 def test_a_data_set_that_is_in_memory_is_closed_too():

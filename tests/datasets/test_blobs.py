@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datasets import blobs
+from fedtables.datasets import blobs
 
 
 def rng(seed=0):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.catalogue import check_annotations
-from datasets.source import (
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import check_annotations
+from fedtables.datasets.source import (
     FINDINGS,
     INSTANCES,
     MAP,

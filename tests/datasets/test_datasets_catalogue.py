@@ -2,9 +2,9 @@
 
 import pytest
 
-from datasets import catalogue
-from datasets.catalogue import is_present, resolve, source, sources
-from datasets.source import SYNTHETIC, DataError, annotations_of
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import is_present, resolve, source, sources
+from fedtables.datasets.source import SYNTHETIC, DataError, annotations_of
 from tests.datasets.npz import write_npz
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -40,7 +40,7 @@ def test_bundled_and_generated_sets_are_always_present_and_no_others(tmp_path):
 
 
 def test_two_sources_of_one_name_are_refused(monkeypatch):
-    from datasets.sources import digits, generated
+    from fedtables.datasets.sources import digits, generated
 
     monkeypatch.setattr(generated, "SOURCES", [*generated.SOURCES, *digits.SOURCES])
     catalogue._modules.cache_clear()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from datasets.catalogue import load, resolve
-from datasets.source import DataError
+from fedtables.datasets.catalogue import load, resolve
+from fedtables.datasets.source import DataError
 from tests.datasets.npz import write_npz
 
 pytestmark = pytest.mark.usefixtures("every_content_known")

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datasets import digests
-from datasets.digests import data_digest, splits_digest
-from datasets.source import FINDINGS, Annotation, Split
-from datasets.sources.digits import SOURCES
+from fedtables.datasets import digests
+from fedtables.datasets.digests import data_digest, splits_digest
+from fedtables.datasets.source import FINDINGS, Annotation, Split
+from fedtables.datasets.sources.digits import SOURCES
 
 ENTRY = SOURCES[0]
-READER = "datasets.sources.digits"
+READER = "fedtables.datasets.sources.digits"
 IMAGES = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 1, 3, 4)
 
 

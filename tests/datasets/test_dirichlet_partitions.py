@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from datasets.partitions import PartitionError, dirichlet_feddf, dirichlet_fedkd
+from fedtables.datasets.partitions import PartitionError, dirichlet_feddf, dirichlet_fedkd
 from tests.datasets.shares import assert_a_partition, balanced, rng
 
 # -- FedKD and FedIOD --

@@ -7,8 +7,8 @@ import tarfile
 
 import pytest
 
-from datasets.fetching import Download, fetch_all
-from datasets.source import DataError
+from fedtables.datasets.fetching import Download, fetch_all
+from fedtables.datasets.source import DataError
 from tests.datasets.serving import answering, serve
 
 

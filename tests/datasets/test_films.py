@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from datasets.films import (
+from fedtables.datasets.films import (
     SECOND_SITE,
     THIRD_SITE,
     Acquisition,
@@ -26,7 +26,7 @@ from datasets.films import (
     read_film,
     read_films,
 )
-from datasets.source import DataError
+from fedtables.datasets.source import DataError
 
 FILMS = arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.folders import (
+from fedtables.datasets.folders import (
     all_of,
     beside,
     hashed,
@@ -15,7 +15,7 @@ from datasets.folders import (
     unrepeated,
     whole,
 )
-from datasets.source import DataError
+from fedtables.datasets.source import DataError
 
 
 def test_a_table_lacking_columns_or_rows_is_refused(tmp_path):

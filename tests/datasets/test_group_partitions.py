@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from datasets.partitions import (
+from fedtables.datasets.partitions import (
     PartitionError,
     by_site,
     by_size,

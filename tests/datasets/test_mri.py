@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datasets.catalogue import check_groups
-from datasets.mri import SIDE, as_bytes, fitted, read_volume, splits_of
-from datasets.source import DataError
+from fedtables.datasets.catalogue import check_groups
+from fedtables.datasets.mri import SIDE, as_bytes, fitted, read_volume, splits_of
+from fedtables.datasets.source import DataError
 
 SLICE = np.array([[[1, 2, 3], [4, 5, 6]]], np.uint8)  # 1 x 2 x 3
 

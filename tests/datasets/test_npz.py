@@ -6,9 +6,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from datasets.npz import read_arrays
-from datasets.sources.cifar import read_batch
-from results.files import DataError
+from fedtables.datasets.npz import read_arrays
+from fedtables.datasets.sources.cifar import read_batch
+from fedtables.results.files import DataError
 
 
 def header(shape, dtype="|u1"):

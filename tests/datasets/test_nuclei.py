@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from datasets.nuclei import (
+from fedtables.datasets.nuclei import (
     indexed,
     numbered,
     pairs_of,
@@ -18,7 +18,7 @@ from datasets.nuclei import (
     read_outlines,
     separated,
 )
-from datasets.source import DataError
+from fedtables.datasets.source import DataError
 
 MAP = np.array([[0, 7, 7], [0, 0, 300]])
 NUMBERED = [[0, 1, 1], [0, 0, 2]]
@@ -349,7 +349,7 @@ def test_the_element_that_ended_the_process_is_refused(tmp_path):
 
 
 def test_an_array_that_unpacks_to_more_than_may_be_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("datasets.nuclei.MOST_UNPACKED", 1000)
+    monkeypatch.setattr("fedtables.datasets.nuclei.MOST_UNPACKED", 1000)
     with pytest.raises(ValueError, match="larger than 1,000 bytes"):
         read_array(save(tmp_path / "a.mat", True, inst_map=np.zeros((99, 99))), "inst_map")
     assert len(zlib.compress(bytes(99 * 99 * 8))) < 1000

@@ -5,14 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-import datasets.sources
-from datasets import catalogue
-from datasets.folders import places
-from datasets.source import DataError, DataSource, Split, read_npz
+from fedtables.datasets import catalogue, sources
+from fedtables.datasets.folders import places
+from fedtables.datasets.source import DataError, DataSource, Split, read_npz
 
 MEDMNIST = ("train_images", "train_labels", "test_images", "test_labels")
 GOOD = """
-from datasets import source
+from fedtables.datasets import source
 SOURCES = [source.DataSource(check=print)]
 """
 
@@ -45,7 +44,9 @@ def own(tmp_path, monkeypatch):
 
     def listed(source):
         monkeypatch.setattr(
-            catalogue, "_modules", lambda: {**known, "own": (source, "datasets.sources.digits")}
+            catalogue,
+            "_modules",
+            lambda: {**known, "own": (source, "fedtables.datasets.sources.digits")},
         )
         catalogue.load.cache_clear()
         catalogue._content.cache_clear()
@@ -137,11 +138,11 @@ def test_a_file_that_lists_no_data_sets_is_refused_in_one_line(
     tmp_path, monkeypatch, text, message
 ):
     (tmp_path / "own_set.py").write_text(text)
-    monkeypatch.setattr(datasets.sources, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(sources, "__path__", [str(tmp_path)])
     catalogue._modules.cache_clear()
     try:
         with pytest.raises(DataError, match=f"own_set does not list data sets: {message}"):
             catalogue.sources()
     finally:
         catalogue._modules.cache_clear()
-        sys.modules.pop("datasets.sources.own_set", None)
+        sys.modules.pop("fedtables.datasets.sources.own_set", None)

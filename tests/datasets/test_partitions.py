@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from datasets.partitions import (
+from fedtables.datasets.partitions import (
     CLASS_SETS,
     PartitionError,
     class_set_probabilities,
@@ -16,7 +16,7 @@ from datasets.partitions import (
     one_positive,
     split_public,
 )
-from results.published import published_table
+from fedtables.results.published import published_table
 from tests.datasets.shares import assert_a_partition, balanced, rng
 
 # -- DLAD --

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets.pictures import opened, read_rgb
-from datasets.source import DataError
+from fedtables.datasets.pictures import opened, read_rgb
+from fedtables.datasets.source import DataError
 
 PIXELS = np.arange(48, dtype=np.uint8).reshape(6, 8)
 

@@ -5,8 +5,8 @@ refused.
 import numpy as np
 import pytest
 
-from datasets.npz import check_npz
-from datasets.source import KERAS, DataError, Split, read_npz, to_nchw, whole_numbers
+from fedtables.datasets.npz import check_npz
+from fedtables.datasets.source import KERAS, DataError, Split, read_npz, to_nchw, whole_numbers
 
 
 def arrays(side=4, channels=None):

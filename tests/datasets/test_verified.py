@@ -6,9 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from datasets import catalogue, digests
-from datasets.catalogue import resolve, sources, state
-from datasets.source import SYNTHETIC, DataError
+from fedtables.datasets import catalogue, digests
+from fedtables.datasets.catalogue import resolve, sources, state
+from fedtables.datasets.source import SYNTHETIC, DataError
 from tests.datasets.npz import write_npz
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "adding.md").read_text(), re.DOTALL)
 

@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from baselines.fedavg_plus import FedAvgPlus
-from methods.fedavg import FedAvg
-from results.sourcecode import ROOT
+from fedtables.baselines.fedavg_plus import FedAvgPlus
+from fedtables.methods.fedavg import FedAvg
+from fedtables.results.sourcecode import ROOT
 from tests.docs.adding import block_with
 
 HOOKS = ("server_state", "penalty", "payload", "client_updates", "aggregate")

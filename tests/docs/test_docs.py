@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 import typer
 
-from benchmarks.commands.asked import selected
-from benchmarks.commands.cli import app
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.request import requested
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import Paper, Table
-from results.files import RUNS
-from results.frame import read_records
+from fedtables.benchmarks.commands.asked import selected
+from fedtables.benchmarks.commands.cli import app
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.request import requested
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import Paper, Table
+from fedtables.results.files import RUNS
+from fedtables.results.frame import read_records
 from tests.docs.adding import DERIVED
 from tests.tools import reference
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from results.frame import load
-from results.sourcecode import ROOT
+from fedtables.results.frame import load
+from fedtables.results.sourcecode import ROOT
 from tests.forking import run_forked
 
 

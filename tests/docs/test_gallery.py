@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.pages.build import gallery_page, shown_results
-from reports.tables.claims import FIGURE
-from reports.tables.predicates import parse
-from results import published
-from results.store import read_records
+from fedtables.reports.pages.build import gallery_page, shown_results
+from fedtables.reports.tables.claims import FIGURE
+from fedtables.reports.tables.predicates import parse
+from fedtables.results import published
+from fedtables.results.store import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "gallery.md"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.pages.result_files import Result, find_results
-from results.sourcecode import ROOT
+from fedtables.reports.pages.result_files import Result, find_results
+from fedtables.results.sourcecode import ROOT
 from tests.tools.judge_again import judged
 
 COMMITTED = [

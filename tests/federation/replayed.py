@@ -3,13 +3,13 @@
 import torch
 import torch.nn.functional as F
 
-from federation.augmentation import Augmentation
-from federation.data import TrainingSet
-from federation.graphs import take_turns
-from federation.training.inputs import Inputs, Normalisation
-from federation.training.loops import training_steps
-from federation.training.plan import Training, TrainingPlan
-from models.catalogue import build
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.graphs import take_turns
+from fedtables.federation.training.inputs import Inputs, Normalisation
+from fedtables.federation.training.loops import training_steps
+from fedtables.federation.training.plan import Training, TrainingPlan
+from fedtables.models.catalogue import build
 
 PLANS = {
     "momentum": {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01},

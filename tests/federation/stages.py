@@ -2,7 +2,7 @@
 
 import torch
 
-from federation.cache import Stage, StageRequest
+from fedtables.federation.cache import Stage, StageRequest
 
 
 def request(
@@ -11,7 +11,7 @@ def request(
     *,
     kind="test",
     label="a stage",
-    code="results.files",
+    code="fedtables.results.files",
     calls=None,
     compute=None,
 ):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from federation.augmentation import Augmentation, augment_pairs
+from fedtables.federation.augmentation import Augmentation, augment_pairs
 
 
 def generator(seed=0):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from federation.cache import Stage, StageCache, content_digest
-from results.sourcecode import source_digest, source_libraries
+from fedtables.federation.cache import Stage, StageCache, content_digest
+from fedtables.results.sourcecode import source_digest, source_libraries
 from tests.federation.stages import request
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ def test_another_version_of_a_library_gives_another_key(library, monkeypatch):
     def key():
         source_digest.cache_clear()
         source_libraries.cache_clear()
-        return request(code="federation.inside.stages").key
+        return request(code="fedtables.federation.inside.stages").key
 
     first, real = key(), metadata.version
     with monkeypatch.context() as other:
@@ -67,7 +67,7 @@ def test_a_stage_is_computed_once(cache):
         {"inputs": {"seed": 1}},
         {"inputs": {"seed": 0, "lr": 0.1}},
         {"kind": "other"},
-        {"code": "results.record"},
+        {"code": "fedtables.results.record"},
     ],
     ids=["another value", "another input", "another kind", "other code"],
 )
@@ -122,7 +122,7 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import torch
-from federation.cache import Stage, StageCache, StageRequest
+from fedtables.federation.cache import Stage, StageCache, StageRequest
 
 folder, mode, wait_for = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 
@@ -135,7 +135,7 @@ def compute():
 (folder / f"ready{os.getpid()}").touch()
 while len(list(folder.glob("ready*"))) < wait_for:
     time.sleep(0.01)
-request = StageRequest("test", "slow", {"seed": 0}, compute, "results.files")
+request = StageRequest("test", "slow", {"seed": 0}, compute, "fedtables.results.files")
 print(StageCache(folder / "stages").get(request).tensors["x"].item())
 """
 

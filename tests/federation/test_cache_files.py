@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from federation.cache import Stage, StageCache
-from results.files import ResultsError
+from fedtables.federation.cache import Stage, StageCache
+from fedtables.results.files import ResultsError
 from tests.federation.stages import request
 
 # -- damage and age --

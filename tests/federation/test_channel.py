@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.channel import Channel, Transfer, encode, encoded_size
-from federation.costs import Meter, metering
+from fedtables.federation.channel import Channel, Transfer, encode, encoded_size
+from fedtables.federation.costs import Meter, metering
 
 DTYPES = [
     torch.float64,

@@ -5,8 +5,8 @@ from collections import UserDict
 import pytest
 import torch
 
-from datasets.access import AccessError, while_fitting
-from federation.client import Client, Shard
+from fedtables.datasets.access import AccessError, while_fitting
+from fedtables.federation.client import Client, Shard
 
 SHARD = Shard(torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.tensor([0, 2, 2, 1]))
 CLIENT = Client(3, "resnet", "resnet8-narrow", SHARD, (1, 1, 2), "abc")

@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from baselines.fedkd import FedKD
-from federation.channel import Channel, Transfer, encoded_size
-from federation.costs import Meter, Work, Workload, metering
-from federation.fitting import fit
-from federation.training.inputs import Normalisation
-from federation.training.loops import predict
-from methods.fedavg import FedAvg
-from methods.fediod import FedIOD
+from fedtables.baselines.fedkd import FedKD
+from fedtables.federation.channel import Channel, Transfer, encoded_size
+from fedtables.federation.costs import Meter, Work, Workload, metering
+from fedtables.federation.fitting import fit
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.loops import predict
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fediod import FedIOD
 from tests.federation.tiny import make_client, make_federation
 
 PLAIN = Normalisation((0.0,) * 3, (1.0,) * 3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from federation.execution import DEFAULT, Execution
+from fedtables.federation.execution import DEFAULT, Execution
 
 
 @pytest.mark.parametrize(

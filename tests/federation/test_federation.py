@@ -6,10 +6,10 @@ import pytest
 import safetensors.torch
 import torch
 
-from federation.channel import Transfer, encoded_size
-from federation.costs import Meter, Work, metering
-from federation.training.loops import predict
-from federation.training.plan import TrainingPlan
+from fedtables.federation.channel import Transfer, encoded_size
+from fedtables.federation.costs import Meter, Work, metering
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import same_bits
 

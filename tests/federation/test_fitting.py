@@ -10,24 +10,24 @@ from pathlib import Path
 import pytest
 import torch
 
-from baselines.standalone import Standalone
-from federation.augmentation import Augmentation
-from federation.cache import DAMAGED, StageCache, content_digest
-from federation.channel import Transfer, encoded_size
-from federation.data import LabelledSet, PublicData
-from federation.fitting import fit
-from federation.inside.evaluation import Evaluation
-from federation.inside.privacy import Protection
-from federation.method import Method
-from federation.seeds import AXES, Seeds
-from federation.tasks.images import Classification
-from federation.training.inputs import Normalisation
-from federation.training.plan import TrainingPlan
-from methods.dlad import DLAD
-from methods.fedavg import FedAvg
-from models.catalogue import entry
-from privacy.plan import PrivacyPlan
-from results.sourcecode import ROOT, source_modules
+from fedtables.baselines.standalone import Standalone
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.cache import DAMAGED, StageCache, content_digest
+from fedtables.federation.channel import Transfer, encoded_size
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.fitting import fit
+from fedtables.federation.inside.evaluation import Evaluation
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.method import Method
+from fedtables.federation.seeds import AXES, Seeds
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.dlad import DLAD
+from fedtables.methods.fedavg import FedAvg
+from fedtables.models.catalogue import entry
+from fedtables.privacy.plan import PrivacyPlan
+from fedtables.results.sourcecode import ROOT, source_modules
 from tests.federation.tiny import CLASSES, make_client, make_federation
 from tests.methods.shards import same_bits
 
@@ -156,7 +156,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
 def test_what_may_change_an_outcome_makes_another_fit(monkeypatch, changes):
-    monkeypatch.setattr("models.networks.imagenet.load_imagenet", lambda model, network: None)
+    monkeypatch.setattr(
+        "fedtables.models.networks.imagenet.load_imagenet", lambda model, network: None
+    )
     stages = StageCache(None)
     fit(make_federation(stages=stages), Constant())
     fit(make_federation(stages=stages, **changes), Constant())
@@ -331,11 +333,11 @@ def test_all_code_that_a_fit_runs_determines_its_key(method):
     federation = make_federation()
     networks = {federation.networks.server, *(client.network for client in federation.clients)}
     known = source_modules(
-        "federation.fitting",
+        "fedtables.federation.fitting",
         method.__module__,
         type(federation.task).__module__,
         *(entry(network).build.__module__ for network in networks),
     )
     run = executed_modules(lambda: fit(federation, method()))
-    assert "federation.tasks.images" in run
+    assert "fedtables.federation.tasks.images" in run
     assert run <= known

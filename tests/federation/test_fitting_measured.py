@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from federation.data import LabelledSet
-from federation.fitting import fit
-from federation.method import Method
-from models.networks.small import CNN
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.fitting import fit
+from fedtables.federation.method import Method
+from fedtables.models.networks.small import CNN
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torchvision.transforms.v2 import functional
 
-from federation.augmentation import RandAugment, rand_augment
+from fedtables.federation.augmentation import RandAugment, rand_augment
 
 SIDE = 20  # 0.15 of it are three whole pixels, and it has pixels enough to be equalised
 

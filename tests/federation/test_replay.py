@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from federation.execution import Execution
-from federation.graphs import WARM_UP, Replayed, on_the_cpu
+from fedtables.federation.execution import Execution
+from fedtables.federation.graphs import WARM_UP, Replayed, on_the_cpu
 from tests.federation.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 

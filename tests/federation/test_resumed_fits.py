@@ -4,16 +4,16 @@ import functools
 
 import pytest
 
-from baselines.fedavgm import FedAvgM
-from baselines.fedgen import FedGEN
-from federation import fitting
-from federation.cache import StageCache, content_digest
-from federation.fitting import fit
-from federation.samples import counted
-from federation.snapshots import Snapshots
-from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg
-from methods.fediod import FedIOD
+from fedtables.baselines.fedavgm import FedAvgM
+from fedtables.baselines.fedgen import FedGEN
+from fedtables.federation import fitting
+from fedtables.federation.cache import StageCache, content_digest
+from fedtables.federation.fitting import fit
+from fedtables.federation.samples import counted
+from fedtables.federation.snapshots import Snapshots
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fediod import FedIOD
 from tests.device_fits import PowerCutError
 from tests.federation.tiny import make_federation
 

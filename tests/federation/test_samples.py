@@ -6,25 +6,25 @@ import pytest
 import torch
 from torch import nn
 
-from baselines.fedgen import FedGEN
-from baselines.fedkd import FedKD
-from baselines.standalone import Standalone
-from federation.cache import StageCache
-from federation.costs import Meter, metering
-from federation.data import TrainingSet
-from federation.fitting import fit
-from federation.inside.privacy import Protection
-from federation.method import Method
-from federation.samples import counted, on_client, see
-from federation.training.inputs import Inputs, Normalisation
-from federation.training.loops import predict, train
-from federation.training.plan import Training, TrainingPlan
-from methods.dlad import DLAD
-from methods.fedavg import FedAvg
-from methods.feddf import FedDF
-from methods.fediod import FedIOD
-from methods.fedmd import FedMD
-from privacy.plan import DP_SGD, PrivacyPlan
+from fedtables.baselines.fedgen import FedGEN
+from fedtables.baselines.fedkd import FedKD
+from fedtables.baselines.standalone import Standalone
+from fedtables.federation.cache import StageCache
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.fitting import fit
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.method import Method
+from fedtables.federation.samples import counted, on_client, see
+from fedtables.federation.training.inputs import Inputs, Normalisation
+from fedtables.federation.training.loops import predict, train
+from fedtables.federation.training.plan import Training, TrainingPlan
+from fedtables.methods.dlad import DLAD
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.feddf import FedDF
+from fedtables.methods.fediod import FedIOD
+from fedtables.methods.fedmd import FedMD
+from fedtables.privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import make_client, make_federation
 
 

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from federation.seeds import AXES, Seeds
+from fedtables.federation.seeds import AXES, Seeds
 
 
 @pytest.mark.parametrize("axis", AXES)

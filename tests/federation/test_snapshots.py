@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from federation.channel import Channel
-from federation.snapshots import Snapshots
-from federation.training.plan import TrainingPlan
+from fedtables.federation.channel import Channel
+from fedtables.federation.snapshots import Snapshots
+from fedtables.federation.training.plan import TrainingPlan
 
 OPTIMIZERS = {
     "adam of a plan": (
@@ -99,7 +99,7 @@ def test_the_time_between_snapshots_is_counted_from_the_last_one(tmp_path, monke
     clock = iter(
         [0, 59, 60, 60, 100, 119, 120, 120]
     )  # made; offered at 59, 60 (and taken), 100, 119, 120 (and taken)
-    monkeypatch.setattr("federation.snapshots.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("fedtables.federation.snapshots.time.monotonic", lambda: next(clock))
     snapshots, latest = Snapshots(tmp_path / "running", every=60), []
     for number in range(1, 6):
         snapshots.offer(number, {})

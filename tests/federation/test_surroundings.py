@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch._inductor import config as inductor
 
-from federation.cache import Stage, StageCache
-from federation.surroundings import FLAGS, MIXED, as_now, flags, flags_of_run, put_back
+from fedtables.federation.cache import Stage, StageCache
+from fedtables.federation.surroundings import FLAGS, MIXED, as_now, flags, flags_of_run, put_back
 from tests.federation.stages import request
 
 OTHERS = {

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from federation.execution import Execution
-from federation.graphs import side_by_side, take_turns
+from fedtables.federation.execution import Execution
+from fedtables.federation.graphs import side_by_side, take_turns
 
 CPU = torch.device("cpu")
 NAME: ContextVar[str] = ContextVar("name", default="nobody")

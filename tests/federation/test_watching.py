@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from federation.costs import Meter, metering
-from federation.fitting import fit
-from federation.samples import on_client
-from federation.watching import (
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.fitting import fit
+from fedtables.federation.samples import on_client
+from fedtables.federation.watching import (
     Point,
     begin_round,
     is_watched,
@@ -15,8 +15,8 @@ from federation.watching import (
     trained,
     watched,
 )
-from methods.fedavg import FedAvg
-from methods.fedmd import FedMD
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fedmd import FedMD
 from tests.federation.tiny import make_federation
 
 METHOD = FedAvg(rounds=2, participation=1.0)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from federation.training.inputs import Normalisation
-from federation.training.loops import predictions
-from federation.windows import Window, patches, resize, sides_of, starts
-from results.files import DataError
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.loops import predictions
+from fedtables.federation.windows import Window, patches, resize, sides_of, starts
+from fedtables.results.files import DataError
 
 PLAIN = Normalisation((0.0,), (1.0,))
 

@@ -6,17 +6,17 @@ from dataclasses import fields
 
 import torch
 
-from federation.cache import StageCache
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
-from federation.federation import Federation
-from federation.inside.setup import HeldOut, Setup
-from federation.seeds import Seeds
-from federation.tasks.images import Classification
-from federation.tasks.pixels import Segmentation
-from federation.tasks.values import Reconstruction
-from federation.training.inputs import Normalisation
-from federation.training.plan import TrainingPlan
+from fedtables.federation.cache import StageCache
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.setup import HeldOut, Setup
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.values import Reconstruction
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import TrainingPlan
 
 CLASSES = 3
 HELD = [field.name for field in fields(HeldOut)]

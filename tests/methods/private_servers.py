@@ -6,13 +6,13 @@ from dataclasses import fields
 
 import torch
 
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
-from federation.tasks.images import Classification
-from federation.training.inputs import Normalisation
-from federation.training.plan import TrainingPlan
-from methods.fedsa import FedSA
-from models.cut import decoder_parameters
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedsa import FedSA
+from fedtables.models.cut import decoder_parameters
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.methods.shards import copied
 

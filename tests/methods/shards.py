@@ -5,11 +5,11 @@ PyTorch.
 import torch
 import torch.nn.functional as F
 
-from federation.channel import encoded_size
-from federation.client import Client, Shard
-from federation.data import LabelledSet
-from federation.training.inputs import Normalisation
-from federation.training.plan import TrainingPlan
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 
 WHOLE_BATCHES = TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd")

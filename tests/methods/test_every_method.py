@@ -5,17 +5,17 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from baselines.centralized import Centralized
-from baselines.fedkd import FedKD
-from benchmarks.scenarios.small import shortened, small_method
-from benchmarks.tables import registry
-from federation.costs import Meter, metering
-from federation.snapshots import Snapshots
-from federation.training.plan import DivergedError, TrainingPlan
-from methods.fedad import FedAD
-from methods.fedavg import FedAvg
-from methods.fediod import FedIOD
-from methods.fedmd import FedMD
+from fedtables.baselines.centralized import Centralized
+from fedtables.baselines.fedkd import FedKD
+from fedtables.benchmarks.scenarios.small import shortened, small_method
+from fedtables.benchmarks.tables import registry
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.snapshots import Snapshots
+from fedtables.federation.training.plan import DivergedError, TrainingPlan
+from fedtables.methods.fedad import FedAD
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fediod import FedIOD
+from fedtables.methods.fedmd import FedMD
 from tests.device_fits import PowerCutError, federation_on
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import client_with, mixed_clients, same_bits

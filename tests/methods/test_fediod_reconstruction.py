@@ -5,9 +5,9 @@ meaning.
 import pytest
 import torch
 
-from federation.tasks.values import Reconstruction
-from methods.fediod_reconstruction import FedIODReconstruction
-from methods.fediod_segmentation import Answered, Server
+from fedtables.federation.tasks.values import Reconstruction
+from fedtables.methods.fediod_reconstruction import FedIODReconstruction
+from fedtables.methods.fediod_segmentation import Answered, Server
 from tests.federation.tiny import make_reconstruction_federation
 from tests.methods.fediod.cases import PI, patch_logits
 from tests.methods.shards import booked, size

@@ -3,22 +3,22 @@
 import pytest
 import torch
 
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from federation.channel import encoded_size
-from federation.tasks.pixels import BRATS, Regions
-from methods.fediod.losses import aggregate, entropy
-from methods.fediod_segmentation import (
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.tasks.pixels import BRATS, Regions
+from fedtables.methods.fediod.losses import aggregate, entropy
+from fedtables.methods.fediod_segmentation import (
     Answered,
     FedIODSegmentation,
     Server,
     as_classes,
     by_pixel,
 )
-from models import catalogue
-from models.entry import NetworkEntry
-from models.networks.unet import UNet, unet_bn
+from fedtables.models import catalogue
+from fedtables.models.entry import NetworkEntry
+from fedtables.models.networks.unet import UNet, unet_bn
 from tests.federation.tiny import make_dense_federation
 from tests.methods.fediod.cases import LN2, LN4, PI, patch_logits
 from tests.methods.shards import booked, same_bits, size

@@ -5,25 +5,25 @@ import sys
 
 import pytest
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 PROGRAM = """
 import resource, sys, tempfile
 from pathlib import Path
 import torch
-from baselines.fedgen import FedGEN
-from baselines.standalone import Standalone
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
-from federation.federation import Federation
-from federation.inside.setup import HeldOut, Setup
-from federation.fitting import fit
-from federation.seeds import Seeds
-from federation.cache import StageCache
-from federation.tasks.images import Classification
-from federation.training.inputs import Normalisation
-from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg
+from fedtables.baselines.fedgen import FedGEN
+from fedtables.baselines.standalone import Standalone
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.setup import HeldOut, Setup
+from fedtables.federation.fitting import fit
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.cache import StageCache
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedavg import FedAvg
 
 torch.set_num_threads(1)
 clients, name = int(sys.argv[1]), sys.argv[2]

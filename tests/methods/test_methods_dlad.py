@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.channel import encoded_size
-from methods.dlad import DLAD, confidence_weights, mixture
+from fedtables.federation.channel import encoded_size
+from fedtables.methods.dlad import DLAD, confidence_weights, mixture
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import booked, recorded
 

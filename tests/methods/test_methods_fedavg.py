@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from baselines.fedavgm import FedAvgM
-from baselines.fedgen import FedGEN
-from benchmarks.tables import registry
-from federation.channel import encoded_size
-from federation.inside.networks import HeterogeneousClientsError
-from federation.seeds import Seeds
-from methods.fedavg import FedAvg
-from methods.feddf import FedDF
-from methods.fedprox import FedProx
+from fedtables.baselines.fedavgm import FedAvgM
+from fedtables.baselines.fedgen import FedGEN
+from fedtables.benchmarks.tables import registry
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.seeds import Seeds
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.feddf import FedDF
+from fedtables.methods.fedprox import FedProx
 from tests.federation.tiny import make_federation
 from tests.methods.shards import (
     WHOLE_BATCHES,

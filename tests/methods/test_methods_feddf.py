@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from federation.augmentation import Augmentation
-from federation.data import PublicData, state_of
-from methods.fedavg import FedAvg, Round
-from methods.feddf import FedDF
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.data import PublicData, state_of
+from fedtables.methods.fedavg import FedAvg, Round
+from fedtables.methods.feddf import FedDF
 from tests.federation.tiny import bright_images, make_federation
 from tests.methods.shards import distance, network_inputs, recorded, same_bits, validation_set
 

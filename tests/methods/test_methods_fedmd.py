@@ -2,11 +2,11 @@
 
 import torch
 
-from federation.channel import Channel
-from federation.data import PublicData
-from federation.inside.trainer import Trainer
-from federation.training.loops import predict
-from methods.fedmd import FedMD, absolute_error
+from fedtables.federation.channel import Channel
+from fedtables.federation.data import PublicData
+from fedtables.federation.inside.trainer import Trainer
+from fedtables.federation.training.loops import predict
+from fedtables.methods.fedmd import FedMD, absolute_error
 from tests.federation.tiny import CLASSES, bright_images, make_client, make_federation
 from tests.methods.shards import booked, client_with, size
 

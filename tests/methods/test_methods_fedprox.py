@@ -2,8 +2,8 @@
 
 import torch
 
-from methods.fedavg import FedAvg
-from methods.fedprox import FedProx, proximal_term
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fedprox import FedProx, proximal_term
 from tests.federation.tiny import make_federation
 from tests.methods.shards import (
     WHOLE_BATCHES,

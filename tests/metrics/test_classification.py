@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from metrics.classification import UNKNOWN, accuracy_by_class, auc_by_class, weighted_by_labels
+from fedtables.metrics.classification import (
+    UNKNOWN,
+    accuracy_by_class,
+    auc_by_class,
+    weighted_by_labels,
+)
 
 
 def test_auc_is_the_share_of_pairs_in_the_right_order_and_ties_count_half():

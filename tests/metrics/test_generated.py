@@ -14,7 +14,12 @@ from scipy.linalg import sqrtm
 from scipy.stats import entropy
 from torchmetrics.image.fid import FrechetInceptionDistance
 
-from metrics.generated import adapted_inception_score, frechet_distance, inception_score, title
+from fedtables.metrics.generated import (
+    adapted_inception_score,
+    frechet_distance,
+    inception_score,
+    title,
+)
 
 
 def features(n, d, seed=0):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skimage.metrics import structural_similarity
 
-from metrics.images import WINDOW, VolumeQuality, match, psnr, ssim, volume_quality
+from fedtables.metrics.images import WINDOW, VolumeQuality, match, psnr, ssim, volume_quality
 
 
 def photographs(n=3, channels=3, side=16, seed=0):

@@ -14,7 +14,7 @@ from skimage.measure import label, regionprops
 from skimage.morphology import dilation, disk
 from skimage.segmentation import relabel_sequential
 
-from metrics.instances import aji, instances_of, object_dice, object_hausdorff, ternary
+from fedtables.metrics.instances import aji, instances_of, object_dice, object_hausdorff, ternary
 
 MEASURES = (aji, object_dice, object_hausdorff)
 

@@ -14,7 +14,7 @@ from scipy import ndimage
 from torchmetrics.classification import MulticlassJaccardIndex
 from torchmetrics.functional.classification import binary_recall, binary_specificity
 
-from metrics.masks import confusions, counts, dice, hd95, mean_iou, pointing_hits, shares
+from fedtables.metrics.masks import confusions, counts, dice, hd95, mean_iou, pointing_hits, shares
 
 
 def drawn(*pictures):

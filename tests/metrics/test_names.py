@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from metrics.names import BY_GROUP, HIGHER, LOWER, METRICS, NEITHER, Metric, facts
-from results import published
+from fedtables.metrics.names import BY_GROUP, HIGHER, LOWER, METRICS, NEITHER, Metric, facts
+from fedtables.results import published
 
 PRINTED = [
     cell

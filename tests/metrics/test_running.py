@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
-from metrics.instances import ternary
-from metrics.running import AbsoluteError, Accuracy, MeanAUC, Overlap, measured
-from metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
+from fedtables.metrics.instances import ternary
+from fedtables.metrics.running import AbsoluteError, Accuracy, MeanAUC, Overlap, measured
+from fedtables.metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
 
 SCORES = torch.tensor([[3.0, 1.0, 2.0], [0.0, -1.0, 5.0], [0.1, 0.3, 0.2], [9.0, 8.0, 7.0]])
 GROUPS = torch.tensor([7, 3, 7, 7])

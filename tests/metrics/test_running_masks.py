@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from metrics.running import measured
-from metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
+from fedtables.metrics.running import measured
+from fedtables.metrics.running_masks import BinaryOverlap, NucleiOverlap, RegionOverlap
 
 
 def pixels(*pictures):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.settling import epochs_to_end, has_settled
+from fedtables.metrics.settling import epochs_to_end, has_settled
 
 RISING = [0.1 * epoch for epoch in range(10)]
 FLAT = [0.5] * 20

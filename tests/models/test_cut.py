@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.catalogue import build, feature_shape, networks
-from models.cut import (
+from fedtables.models.catalogue import build, feature_shape, networks
+from fedtables.models.cut import (
     Encoder,
     FixedEncoder,
     Latent,
@@ -20,7 +20,7 @@ from models.cut import (
     pooled,
     when_passed,
 )
-from models.entry import ModelError
+from fedtables.models.entry import ModelError
 
 SCORES = {name for name, entry in networks().items() if entry.makes == "scores"}
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from models.catalogue import build, find_head, network_digest
-from models.dense import WIDTH, enlargements
-from models.entry import ModelError
+from fedtables.models.catalogue import build, find_head, network_digest
+from fedtables.models.dense import WIDTH, enlargements
+from fedtables.models.entry import ModelError
 
 
 @pytest.mark.parametrize(

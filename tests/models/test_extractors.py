@@ -13,8 +13,8 @@ from sklearn.datasets import load_sample_image
 from torch import nn
 from torchvision.models.vgg import cfgs, make_layers
 
-from models import extractors
-from models.extractors import (
+from fedtables.models import extractors
+from fedtables.models.extractors import (
     INCEPTION_SIDE,
     LITE0_PACKAGE,
     RECIPES,
@@ -24,9 +24,9 @@ from models.extractors import (
     load,
     perceptual_distance,
 )
-from models.weight_files import INCEPTION as INCEPTION_FILE
-from models.weight_files import WeightFile
-from results.files import DataError, file_digest
+from fedtables.models.weight_files import INCEPTION as INCEPTION_FILE
+from fedtables.models.weight_files import WeightFile
+from fedtables.results.files import DataError, file_digest
 
 LITE0, INCEPTION = "efficientnet-lite0", "inception-v3"
 STUPA = 832

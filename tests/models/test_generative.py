@@ -5,7 +5,7 @@ enlarged.
 import pytest
 import torch
 
-from models.generative import Generator, PairDiscriminator, PatchDiscriminator
+from fedtables.models.generative import Generator, PairDiscriminator, PatchDiscriminator
 
 
 def parameters(model):

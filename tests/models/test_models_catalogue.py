@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from models.catalogue import (
+from fedtables.models.catalogue import (
     DENSE,
     build,
     entry,
@@ -18,9 +18,9 @@ from models.catalogue import (
     networks,
     replace_head,
 )
-from models.entry import ModelError
-from models.networks import __path__ as folder
-from results.files import digest
+from fedtables.models.entry import ModelError
+from fedtables.models.networks import __path__ as folder
+from fedtables.results.files import digest
 
 SCORES = sorted(name for name, declared in networks().items() if declared.makes == "scores")
 EVERY = sorted({*networks()} - {"densenet121"})  # the code of densenet-small, and slow
@@ -166,7 +166,8 @@ def test_a_network_that_cannot_learn_a_task_is_refused_with_others(name, dense, 
 
 def test_no_two_files_have_a_network_of_one_name():
     files = (
-        importlib.import_module(m.name) for m in pkgutil.iter_modules(folder, "models.networks.")
+        importlib.import_module(m.name)
+        for m in pkgutil.iter_modules(folder, "fedtables.models.networks.")
     )
     assert sum(len(file.NETWORKS) for file in files) == len(networks())
 

@@ -4,9 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from models.catalogue import build
-from models.cut import encode
-from models.saliency import Attentive, apart, class_attention, grad_cam, input_gradient, unit_scaled
+from fedtables.models.catalogue import build
+from fedtables.models.cut import encode
+from fedtables.models.saliency import (
+    Attentive,
+    apart,
+    class_attention,
+    grad_cam,
+    input_gradient,
+    unit_scaled,
+)
 
 
 class Linear(nn.Module):

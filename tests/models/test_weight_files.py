@@ -5,8 +5,8 @@ import os
 import pytest
 import torch
 
-from models.weight_files import INCEPTION, WeightFile, default_extractor, torchvisions
-from results.files import DataError, file_digest
+from fedtables.models.weight_files import INCEPTION, WeightFile, default_extractor, torchvisions
+from fedtables.results.files import DataError, file_digest
 
 URL = "https://example.invalid/w.pth"
 

@@ -15,8 +15,8 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting import Accountant, BudgetExhaustedError, calibrate, epsilon
-from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, RenyiCurve
+from fedtables.privacy.accounting import Accountant, BudgetExhaustedError, calibrate, epsilon
+from fedtables.privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, RenyiCurve
 
 REFERENCE = GaussianSteps(noise_multiplier=10, sample_rate=1 / 20, steps=32_000)
 FLAT = RenyiCurve((0.1,) * len(ORDERS))

@@ -8,8 +8,8 @@ import pytest
 from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from privacy.conventions import readings, replaced_epsilon
-from privacy.releases import GaussianSteps
+from fedtables.privacy.conventions import readings, replaced_epsilon
+from fedtables.privacy.releases import GaussianSteps
 
 AUTODP = [
     *[(1e-3, 1, 1.020), (1e-3, 100, 5.243), (1e-3, 500, 10.124)],

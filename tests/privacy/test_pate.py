@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from privacy.accounting import epsilon
-from privacy.pate import data_dependent_release, histogram, release, vote_share, votes
-from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps
+from fedtables.privacy.accounting import epsilon
+from fedtables.privacy.pate import data_dependent_release, histogram, release, vote_share, votes
+from fedtables.privacy.releases import ORDERS, GaussianSteps, LaplaceSteps
 
 MECHANISMS = ("gaussian", "laplace")
 LOGITS = torch.tensor([[[1.0, 3.0, 2.0], [0.0, 0.0, 9.0]], [[0.0, 5.0, -1.0], [7.0, 1.0, 2.0]]])

@@ -8,7 +8,14 @@ import pytest
 from dp_accounting import LaplaceDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, from_json, to_json, together
+from fedtables.privacy.releases import (
+    ORDERS,
+    GaussianSteps,
+    LaplaceSteps,
+    from_json,
+    to_json,
+    together,
+)
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0, 20.0])

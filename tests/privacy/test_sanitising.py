@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.releases import GaussianSteps
-from privacy.sanitising import clip, release, sanitise
+from fedtables.privacy.releases import GaussianSteps
+from fedtables.privacy.sanitising import clip, release, sanitise
 
 
 def seeded(seed=0):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
-from privacy.sparse_vector import (
+from fedtables.privacy.sparse_vector import (
     GENERATIONS,
     Parts,
     SparseVector,

@@ -6,7 +6,7 @@ import pytest
 @pytest.fixture
 def drawn(monkeypatch):
     """Every figure that is saved."""
-    from reports.drawing import figures
+    from fedtables.reports.drawing import figures
 
     saved = []
     monkeypatch.setattr(figures, "save", lambda figure, path: saved.append(figure))

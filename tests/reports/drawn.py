@@ -3,9 +3,9 @@
 import pandas as pd
 from matplotlib.text import Annotation
 
-from reports.pages.sheet import Sheet
-from reports.tables.table import Layout, ShownTable
-from results.store import COUNTS, CSV_COLUMNS, NUMBERS, parse_value
+from fedtables.reports.pages.sheet import Sheet
+from fedtables.reports.tables.table import Layout, ShownTable
+from fedtables.results.store import COUNTS, CSV_COLUMNS, NUMBERS, parse_value
 
 COLUMNS = tuple(
     f"dataset={d} distribution={k}"

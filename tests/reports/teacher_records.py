@@ -2,8 +2,8 @@
 them.
 """
 
-from results.published import published_table
-from results.record import Measurement
+from fedtables.results.published import published_table
+from fedtables.results.record import Measurement
 from tests.records import made_record
 
 METRICS = ("transfer-accuracy", "saliency-similarity")

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reports.pages.build import build_pages, redraw_results
-from reports.pages.sheet import Sheet
-from reports.tables.terminal import terminal_tables
-from results.store import read_csv
+from fedtables.reports.pages.build import build_pages, redraw_results
+from fedtables.reports.pages.sheet import Sheet
+from fedtables.reports.tables.terminal import terminal_tables
+from fedtables.results.store import read_csv
 from tests.reports.written_results import ROWS, write_results
 
 NASTY = "Mine\x1b[31m\x07\u202e \x9b2J\nend"

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from reports.pages.sheet import Sheet
-from reports.tables.table import Layout
-from results.record import Measurement, Record
-from results.store import TableFiles, summarise, write_csv
+from fedtables.reports.pages.sheet import Sheet
+from fedtables.reports.tables.table import Layout
+from fedtables.results.record import Measurement, Record
+from fedtables.results.store import TableFiles, summarise, write_csv
 from tests.records import made_record
 
 PIXEL = bytes.fromhex(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from results.arrays import pack, unpack
+from fedtables.results.arrays import pack, unpack
 
 ARRAYS = st.dictionaries(
     st.sampled_from(["images", "target", "fedavg+"]),

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 
 def test_a_checkout_changes_the_line_ends_of_no_file():

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from results.files import (
+from fedtables.results.files import (
     ResultsError,
     cache_home,
     data_home,

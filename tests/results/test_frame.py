@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from benchmarks.tables import registry
-from results.files import ResultsError
-from results.frame import COLUMNS, SUMMARY, load, over_seeds, tidy, with_keys
-from results.published import format_column
-from results.record import FAILED, Measurement
-from results.sourcecode import ROOT
-from results.store import TableFiles, read_csv
+from fedtables.benchmarks.tables import registry
+from fedtables.results.files import ResultsError
+from fedtables.results.frame import COLUMNS, SUMMARY, load, over_seeds, tidy, with_keys
+from fedtables.results.published import format_column
+from fedtables.results.record import FAILED, Measurement
+from fedtables.results.sourcecode import ROOT
+from fedtables.results.store import TableFiles, read_csv
 from tests.records import made_record
 
 COLUMN = "dataset=mnist distribution=iid"

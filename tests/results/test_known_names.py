@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from results.names import check_known, near, printable
+from fedtables.results.names import check_known, near, printable
 
 
 def test_a_near_name_is_meant_or_all_are_known():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from results.numbers import (
+from fedtables.results.numbers import (
     MOST_WHOLE,
     Count,
     Share,

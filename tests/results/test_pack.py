@@ -7,10 +7,10 @@ import zipfile
 import pytest
 import torch
 
-from federation.cache import Stage, read_stage, write_stage
-from results.files import ResultsError, write_sealed_json
-from results.pack import Packed, read_pack, take_records, write_pack
-from results.store import CellCache, records_text
+from fedtables.federation.cache import Stage, read_stage, write_stage
+from fedtables.results.files import ResultsError, write_sealed_json
+from fedtables.results.pack import Packed, read_pack, take_records, write_pack
+from fedtables.results.store import CellCache, records_text
 from tests.records import made_record
 
 KEYS = ("a" * 64, "b" * 64, "c" * 64)

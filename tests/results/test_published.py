@@ -5,10 +5,17 @@ import re
 
 import pytest
 
-from results import published
-from results.command_line import suite_version
-from results.published import claims, format_column, papers, parse_column, published_table, tables
-from results.sourcecode import ROOT
+from fedtables.results import published
+from fedtables.results.command_line import suite_version
+from fedtables.results.published import (
+    claims,
+    format_column,
+    papers,
+    parse_column,
+    published_table,
+    tables,
+)
+from fedtables.results.sourcecode import ROOT
 
 TABLES = [f"{paper}/{table}" for paper in papers() for table in tables(paper)]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from results.record import Measurement, Record
+from fedtables.results.record import Measurement, Record
 from tests.records import made_record
 
 RECORD = made_record(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmarks.tables import registry
-from datasets import catalogue
-from reports.tables.resultset import read_set
-from results.sourcecode import ROOT
+from fedtables.benchmarks.tables import registry
+from fedtables.datasets import catalogue
+from fedtables.reports.tables.resultset import read_set
+from fedtables.results.sourcecode import ROOT
 
 REFERENCE = read_set(ROOT / "results" / "reference" / "smoke")
 FLOORS = ("zero-filled", "noise")

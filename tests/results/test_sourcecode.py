@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import safetensors
 
-from results import sourcecode
-from results.sourcecode import (
+from fedtables.results import sourcecode
+from fedtables.results.sourcecode import (
     code_digest,
     file_libraries,
     file_source_digest,
@@ -18,7 +18,7 @@ from results.sourcecode import (
 )
 
 CODE = '''"""Module."""
-import inner
+import fedtables.inner
 
 
 class A:
@@ -47,8 +47,8 @@ def _forget():
 
 @pytest.fixture
 def digest_of(tmp_path, monkeypatch):
-    """The digest of `outer` in a new repository with the given files; every call is a repository of
-    its own.
+    """The digest of `outer` in a new package with the given files; every call is a package of its
+    own.
     """
     numbers = iter(range(100))
 
@@ -60,7 +60,7 @@ def digest_of(tmp_path, monkeypatch):
             path.write_text(text)
         monkeypatch.setattr(sourcecode, "ROOT", root)
         _forget()
-        return source_digest("outer")
+        return source_digest("fedtables.outer")
 
     return compute
 
@@ -95,15 +95,19 @@ def test_a_change_of_code_alters_the_digest(digest_of, old, new):
 @pytest.mark.parametrize(
     "line",
     [
-        "import inner",
-        "from inner import y",
-        "from pack import part",
-        "from pack.part import z",
-        "import pack.part",
+        "import fedtables.inner",
+        "from fedtables.inner import y",
+        "from fedtables.pack import part",
+        "from fedtables.pack.part import z",
+        "import fedtables.pack.part",
     ],
 )
 def test_every_form_of_import_reaches_a_module_at_any_depth(digest_of, line):
-    middle = {"inner": "import deep\n", "pack/part": "import deep\n", "pack/__init__": ""}
+    middle = {
+        "inner": "import fedtables.deep\n",
+        "pack/part": "import fedtables.deep\n",
+        "pack/__init__": "",
+    }
     changed = digest_of(line + "\n", deep="v = 2\n", **middle)
     assert changed != digest_of(line + "\n", deep="v = 1\n", **middle)
 
@@ -113,17 +117,20 @@ def test_every_form_of_import_reaches_a_module_at_any_depth(digest_of, line):
 )
 def test_a_relative_import_reaches_a_module_too(digest_of, line):
     def digest(depth):
-        pack = {"pack/__init__": "", "pack/part": "import deep\n"}
+        pack = {"pack/__init__": "", "pack/part": "import fedtables.deep\n"}
         inside = {"pack/inside/__init__": "", "pack/inside/module": line + "\n"}
-        part = {"pack/inside/part": "import deep\n", "deep": f"v = {depth}\n"}
-        return digest_of("import pack.inside.module\n", **pack, **inside, **part)
+        part = {"pack/inside/part": "import fedtables.deep\n", "deep": f"v = {depth}\n"}
+        return digest_of("import fedtables.pack.inside.module\n", **pack, **inside, **part)
 
     assert digest(2) != digest(1)
 
 
 def test_the_package_that_a_module_lies_in_counts(digest_of):
     first, other = (
-        digest_of("import pack.part\n", **{"pack/__init__": f"y = {y}\n", "pack/part": "z = 1\n"})
+        digest_of(
+            "import fedtables.pack.part\n",
+            **{"pack/__init__": f"y = {y}\n", "pack/part": "z = 1\n"},
+        )
         for y in (1, 2)
     )
     assert first != other
@@ -150,7 +157,7 @@ def install(monkeypatch):
         ("from sklearn.datasets import load_digits", "scikit-learn"),
         ("from PIL import Image", "pillow"),
         ("def f():\n    from skimage import metrics", "scikit-image"),
-        ("import inner", "monai"),
+        ("import fedtables.inner", "monai"),
     ],
 )
 def test_another_version_of_a_library_that_the_code_imports_alters_the_digest(
@@ -164,33 +171,36 @@ def test_another_version_of_a_library_that_the_code_imports_alters_the_digest(
     assert digest() == first
     install(**{library: "0.1"})
     assert digest() != first
-    assert source_libraries("outer")[library] == "0.1"
+    assert source_libraries("fedtables.outer")[library] == "0.1"
 
 
 def test_the_text_file_of_a_module_counts(digest_of, tmp_path):
     before = digest_of()
     (tmp_path / "0" / "inner.txt").write_text("278 212")
     _forget()
-    assert source_digest("outer") != before
+    assert source_digest("fedtables.outer") != before
 
 
-def test_a_module_outside_the_repository_is_refused():
-    with pytest.raises(ValueError, match=r"json is not a module of this repository"):
+def test_a_module_outside_the_package_is_refused():
+    with pytest.raises(ValueError, match=r"json is not a module of fedtables"):
         source_digest("json")
-    with pytest.raises(ValueError, match=r"json is not a module of this repository"):
+    with pytest.raises(ValueError, match=r"json is not a module of fedtables"):
         imported_modules("json")
 
 
-def test_a_plugin_file_is_digested_with_the_repository_code_it_imports(tmp_path, monkeypatch):
+def test_a_plugin_file_is_digested_with_the_code_of_ours_that_it_imports(tmp_path, monkeypatch):
     def plugin(name, text):
         path = tmp_path / f"{name}.py"
         path.write_text(text)
         monkeypatch.setitem(sys.modules, name, SimpleNamespace(__file__=str(path)))
         return code_digest(name)
 
-    first = plugin("plug_a", "from results.files import digest\nx = 1\n")
-    assert plugin("plug_b", '"""Words."""\nfrom results.files import digest\nx = 1\n') == first
-    assert plugin("plug_c", "from results.files import digest\nx = 2\n") != first
+    first = plugin("plug_a", "from fedtables.results.files import digest\nx = 1\n")
+    assert (
+        plugin("plug_b", '"""Words."""\nfrom fedtables.results.files import digest\nx = 1\n')
+        == first
+    )
+    assert plugin("plug_c", "from fedtables.results.files import digest\nx = 2\n") != first
     assert file_source_digest(tmp_path / "plug_a.py") == first
 
 
@@ -199,7 +209,9 @@ def test_a_plugin_package_is_digested_whole_from_any_of_its_modules(tmp_path, mo
         path = tmp_path / name / "__init__.py"
         path.parent.mkdir()
         path.write_text("from .algorithm import x\n")
-        (path.parent / "algorithm.py").write_text("from results.files import digest\nx = 1\n")
+        (path.parent / "algorithm.py").write_text(
+            "from fedtables.results.files import digest\nx = 1\n"
+        )
         (path.parent / "other.py").write_text(text)
         monkeypatch.setitem(sys.modules, name, SimpleNamespace(__file__=str(path)))
         return code_digest(f"{name}.algorithm")

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.comparing.rule import Difference
-from reports.comparing.summaries import write_differences
-from results.files import ResultsError
-from results.frame import read_records
-from results.published import PUBLISHED
-from results.record import FAILED, Measurement
-from results.store import (
+from fedtables.reports.comparing.rule import Difference
+from fedtables.reports.comparing.summaries import write_differences
+from fedtables.results.files import ResultsError
+from fedtables.results.frame import read_records
+from fedtables.results.published import PUBLISHED
+from fedtables.results.record import FAILED, Measurement
+from fedtables.results.store import (
     CSV_COLUMNS,
     CellCache,
     TableFiles,

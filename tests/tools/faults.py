@@ -18,7 +18,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from federation.snapshots import Snapshots
+from fedtables.federation.snapshots import Snapshots
 from tests.forking import run_forked
 
 ROUNDS = {"fedavg": "fedavg.rounds=24", "fediod": "fediod.epochs=12"}

@@ -29,10 +29,10 @@ from typing import Any
 
 import typer
 
-from benchmarks.commands import cli
-from benchmarks.tables import registry
-from reports import __main__ as reports
-from results.command_line import NUMBER, WHOLE
+from fedtables.benchmarks.commands import cli
+from fedtables.benchmarks.tables import registry
+from fedtables.reports import __main__ as reports
+from fedtables.results.command_line import NUMBER, WHOLE
 from tests.forking import CLOSED, ROOT, run_forked
 
 REFERENCE = ROOT / "results" / "reference" / "smoke" / "dlad"

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.reporting.verdicts import judge_records
-from benchmarks.tables import registry
-from benchmarks.tables.spec import Table
-from reports.pages.result_files import Result, find_results
-from results.files import write_atomic
-from results.frame import read_records
-from results.record import Record
-from results.store import write_sealed_csv
+from fedtables.benchmarks.reporting.verdicts import judge_records
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.spec import Table
+from fedtables.reports.pages.result_files import Result, find_results
+from fedtables.results.files import write_atomic
+from fedtables.results.frame import read_records
+from fedtables.results.record import Record
+from fedtables.results.store import write_sealed_csv
 
 
 def judged(result: Result) -> list[dict[str, str]]:

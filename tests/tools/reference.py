@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 
 def lines() -> dict[str, list[str]]:

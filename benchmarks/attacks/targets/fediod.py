@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from benchmarks.attacks.answers import Inquiry, Observed
-from benchmarks.scenarios.assembly import make_method
-from benchmarks.tables import registry
-from federation.client import Client
-from federation.federation import Federation
-from methods.fediod import FedIOD
-from methods.fediod.losses import discriminator_loss
-from methods.fediod.parties import generate, make_nodes, make_server
-from models.generative import PatchDiscriminator
-from privacy.attacks.gradients import double
-from privacy.attacks.matching import trained_weights
+from fedtables.benchmarks.attacks.answers import Inquiry, Observed
+from fedtables.benchmarks.scenarios.assembly import make_method
+from fedtables.benchmarks.tables import registry
+from fedtables.federation.client import Client
+from fedtables.federation.federation import Federation
+from fedtables.methods.fediod import FedIOD
+from fedtables.methods.fediod.losses import discriminator_loss
+from fedtables.methods.fediod.parties import generate, make_nodes, make_server
+from fedtables.models.generative import PatchDiscriminator
+from fedtables.privacy.attacks.gradients import double
+from fedtables.privacy.attacks.matching import trained_weights
 
 TABLE = "fediod/table1"
 COLUMN = {"dataset": "cifar10", "alpha": "1"}

@@ -3,12 +3,12 @@
 from torch import Tensor
 from torch.func import functional_call
 
-from benchmarks.attacks.answers import Inquiry, Observed
-from federation.client import Client
-from federation.federation import Federation
-from federation.training.inputs import unit_range
-from privacy.attacks.gradients import double
-from privacy.attacks.matching import trained_weights
+from fedtables.benchmarks.attacks.answers import Inquiry, Observed
+from fedtables.federation.client import Client
+from fedtables.federation.federation import Federation
+from fedtables.federation.training.inputs import unit_range
+from fedtables.privacy.attacks.gradients import double
+from fedtables.privacy.attacks.matching import trained_weights
 
 TABLE = "fediod/table1"
 COLUMN = {"dataset": "cifar10", "alpha": "1"}

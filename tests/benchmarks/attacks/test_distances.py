@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.attacks import distances
-from benchmarks.measures.images import MEASURES
-from benchmarks.tables.spec import SpecError
-from federation.client import Client, Shard
-from federation.seeds import Seeds
-from methods.fedavg import FedAvg
-from methods.fediod import FedIOD
+from fedtables.benchmarks.attacks import distances
+from fedtables.benchmarks.measures.images import MEASURES
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.seeds import Seeds
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fediod import FedIOD
 
 FIGURE = ("reproduce", "fediod/figure4", "--methods", "+private,+noise")
 

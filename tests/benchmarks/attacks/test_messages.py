@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.attacks import targets
-from benchmarks.attacks.answers import Inquiry
-from benchmarks.attacks.messages import Case
-from benchmarks.attacks.reconstruction import Attacked, to_units
-from benchmarks.attacks.targets import fediod, fedkd
-from datasets import catalogue
-from federation.training.inputs import Normalisation, unit_range
-from methods.fediod import FedIOD
-from models.catalogue import build
-from privacy.attacks import gradients
-from privacy.attacks.gradients import Attack
-from privacy.attacks.matching import ReconstructedImages
-from privacy.attacks.threat import ThreatModel
+from fedtables.benchmarks.attacks import targets
+from fedtables.benchmarks.attacks.answers import Inquiry
+from fedtables.benchmarks.attacks.messages import Case
+from fedtables.benchmarks.attacks.reconstruction import Attacked, to_units
+from fedtables.benchmarks.attacks.targets import fediod, fedkd
+from fedtables.datasets import catalogue
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.methods.fediod import FedIOD
+from fedtables.models.catalogue import build
+from fedtables.privacy.attacks import gradients
+from fedtables.privacy.attacks.gradients import Attack
+from fedtables.privacy.attacks.matching import ReconstructedImages
+from fedtables.privacy.attacks.threat import ThreatModel
 
 
 def lines(path):

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 
 @pytest.mark.parametrize("module", ["benchmarks", "reports"])

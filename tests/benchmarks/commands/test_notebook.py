@@ -1,17 +1,17 @@
-"""`benchmarks.reproduce`: what a notebook gets, and how it is told what is wrong."""
+"""`fedtables.reproduce`: what a notebook gets, and how it is told what is wrong."""
 
 import multiprocessing
 
 import pytest
 
-import benchmarks
-from benchmarks.tables.spec import SpecError
-from results.files import DataError, ResultsError
+import fedtables
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.files import DataError, ResultsError
 
 BROKEN = """
 from dataclasses import dataclass
 
-from federation.method import Method
+from fedtables.federation.method import Method
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Broken(Method):
 
 
 def test_a_table_comes_back_as_a_frame_and_its_files_lie_in_the_folder(tmp_path, capsys):
-    cells = benchmarks.reproduce(
+    cells = fedtables.reproduce(
         "dlad/table1", only={"row": ["iid", "niid1"]}, jobs=1, results=tmp_path, quiet=True
     )
     assert set(cells["row"]) == {"iid", "niid1"}
@@ -35,7 +35,7 @@ def test_a_table_comes_back_as_a_frame_and_its_files_lie_in_the_folder(tmp_path,
     assert cells["client"].str.startswith("5n+").all()  # a key of the columns
     assert (tmp_path / "smoke" / "dlad" / "table1.csv").exists()
     assert capsys.readouterr().out == ""
-    again = benchmarks.reproduce("dlad/table1", only={"row": "niid1"}, results=tmp_path)
+    again = fedtables.reproduce("dlad/table1", only={"row": "niid1"}, results=tmp_path)
     assert set(again["row"]) == {"niid1"}
     assert "0 to run" in capsys.readouterr().out
 
@@ -43,7 +43,7 @@ def test_a_table_comes_back_as_a_frame_and_its_files_lie_in_the_folder(tmp_path,
 @pytest.mark.slow
 def test_a_cell_that_fails_is_a_line_with_its_reason(tmp_path):
     (tmp_path / "broken.py").write_text(BROKEN)
-    cells = benchmarks.reproduce(
+    cells = fedtables.reproduce(
         "dlad/table2",
         only={"row": "broken", "dataset": "mnist", "distribution": "iid"},
         methods="+broken",
@@ -64,7 +64,7 @@ def test_what_a_worker_shows_reaches_the_notebook(tmp_path):
         points.append(point)
 
     where = {"dataset": "cifar10", "alpha": 1, "row": "fedavg"}
-    cells = benchmarks.reproduce("fediod/table1", only=where, log=log, results=tmp_path, quiet=True)
+    cells = fedtables.reproduce("fediod/table1", only=where, log=log, results=tmp_path, quiet=True)
     [line] = cells.to_dict("records")
     shown = {series: value for _, series, _, value in points}
     assert {cell for cell, *_ in points} == {"fediod/table1 fedavg dataset=cifar10 alpha=1 seed 0"}
@@ -80,7 +80,7 @@ def test_what_raises_at_a_point_ends_the_run_and_its_workers(tmp_path):
 
     where = {"dataset": "cifar10", "alpha": 1, "row": "fedavg"}
     with pytest.raises(ArithmeticError):
-        benchmarks.reproduce("fediod/table1", only=where, log=log, results=tmp_path, quiet=True)
+        fedtables.reproduce("fediod/table1", only=where, log=log, results=tmp_path, quiet=True)
     assert multiprocessing.active_children() == []
 
 
@@ -97,12 +97,12 @@ def test_what_cannot_be_run_is_an_exception_with_the_commands_message(
     table, options, message, tmp_path
 ):
     with pytest.raises(SpecError, match=message):
-        benchmarks.reproduce(table, **options, results=tmp_path)
+        fedtables.reproduce(table, **options, results=tmp_path)
 
 
 def test_absent_data_and_an_unwritable_folder_are_exceptions_too(tmp_path):
     with pytest.raises(DataError, match=r"cinic|cifar|mnist|CINIC|CIFAR|MNIST"):
-        benchmarks.reproduce("dlad/table2", require_real=True, results=tmp_path)
+        fedtables.reproduce("dlad/table2", require_real=True, results=tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultsError, match="another folder"):
-        benchmarks.reproduce("dlad/table2", results=tmp_path / "file")
+        fedtables.reproduce("dlad/table2", results=tmp_path / "file")

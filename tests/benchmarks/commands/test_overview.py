@@ -5,9 +5,9 @@ import shlex
 
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.defaults import settled
-from results.published import published_table
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.defaults import settled
+from fedtables.results.published import published_table
 from tests.benchmarks.commands.tables_of_cli import BRIEF, run, table_csv
 
 

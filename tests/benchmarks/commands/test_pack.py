@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from results.frame import read_records
-from results.sourcecode import ROOT
-from results.store import records_text
+from fedtables.results.frame import read_records
+from fedtables.results.sourcecode import ROOT
+from fedtables.results.store import records_text
 from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
 
 CLIENT = ("--only", "row=client-resnet")

@@ -142,7 +142,7 @@ def plugin(tmp_path):
         path = tmp_path / "own.py"
         head = (
             "from dataclasses import dataclass\nimport torch\n"
-            "from federation.method import Method\n\n@dataclass(frozen=True)\n"
+            "from fedtables.federation.method import Method\n\n@dataclass(frozen=True)\n"
             f"class Own(Method):\n    sends = {sends}\n"
             "    def fit(self, federation):\n"
         )

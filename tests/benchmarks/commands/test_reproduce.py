@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from federation.seeds import Seeds
+from fedtables.federation.seeds import Seeds
 from tests.benchmarks.commands.tables_of_cli import (
     BRIEF,
     COLUMN,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from datasets import catalogue
-from federation.data import state_of
-from federation.method import Method
+from fedtables.datasets import catalogue
+from fedtables.federation.data import state_of
+from fedtables.federation.method import Method
 
 # -- images in disguise --
 

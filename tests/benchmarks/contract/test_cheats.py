@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from benchmarks.contract import promises
-from benchmarks.contract.fits import BrokenContractError
-from datasets.access import AccessError
-from federation.method import Method
+from fedtables.benchmarks.contract import promises
+from fedtables.benchmarks.contract.fits import BrokenContractError
+from fedtables.datasets.access import AccessError
+from fedtables.federation.method import Method
 from tests.benchmarks.contract import cheats
 
 DISGUISED = [cheats.Sender, cheats.Beside, cheats.Interleaved, cheats.Opened]

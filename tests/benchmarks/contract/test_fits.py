@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmarks.contract.fits import inverted, pixels_in
+from fedtables.benchmarks.contract.fits import inverted, pixels_in
 
 X = torch.rand(4, 1, 6, 6, generator=torch.Generator().manual_seed(0))
 ORDER = torch.randperm(144, generator=torch.Generator().manual_seed(5))

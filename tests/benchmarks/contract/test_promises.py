@@ -12,16 +12,16 @@ from typing import ClassVar
 import pytest
 import torch
 
-from benchmarks.contract import promises
-from benchmarks.contract.fits import BrokenContractError, Fit
-from benchmarks.scenarios.small import shortened, small_method
-from benchmarks.tables import registry
-from datasets.access import AccessError
-from federation.method import Method
-from federation.training.plan import SteadyPenalty
-from methods.dlad import teacher_probabilities
-from methods.fedprox import FedProx
-from privacy.releases import GaussianSteps
+from fedtables.benchmarks.contract import promises
+from fedtables.benchmarks.contract.fits import BrokenContractError, Fit
+from fedtables.benchmarks.scenarios.small import shortened, small_method
+from fedtables.benchmarks.tables import registry
+from fedtables.datasets.access import AccessError
+from fedtables.federation.method import Method
+from fedtables.federation.training.plan import SteadyPenalty
+from fedtables.methods.dlad import teacher_probabilities
+from fedtables.methods.fedprox import FedProx
+from fedtables.privacy.releases import GaussianSteps
 
 METHODS = sorted(registry.methods())
 

@@ -7,20 +7,20 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from baselines.centralized import Centralized
-from baselines.standalone import Standalone
-from benchmarks.measures import exchange
-from datasets.corruptions import CORRUPTIONS
-from federation.cache import StageCache
-from federation.channel import Channel, Transfer
-from federation.data import LabelledSet
-from federation.fitting import fit
-from federation.inside.networks import HeterogeneousClientsError
-from federation.method import Method
-from methods.fedavg import FedAvg
-from methods.feddf import FedDF
-from methods.fedmd import FedMD
-from reports.measures.exchange import EXCHANGED
+from fedtables.baselines.centralized import Centralized
+from fedtables.baselines.standalone import Standalone
+from fedtables.benchmarks.measures import exchange
+from fedtables.datasets.corruptions import CORRUPTIONS
+from fedtables.federation.cache import StageCache
+from fedtables.federation.channel import Channel, Transfer
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.fitting import fit
+from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.method import Method
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.feddf import FedDF
+from fedtables.methods.fedmd import FedMD
+from fedtables.reports.measures.exchange import EXCHANGED
 from tests.federation.tiny import make_client, make_federation
 
 

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.measures import films as films_measure
-from benchmarks.measures.films import MEASURES, overlapping, pointing_of
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from federation.data import LabelledSet
-from federation.tasks.images import Classification, MultiLabel
-from reports.drawing.pictures import finding_names
-from results.arrays import unpack
-from results.record import Measurement
+from fedtables.benchmarks.measures import films as films_measure
+from fedtables.benchmarks.measures.films import MEASURES, overlapping, pointing_of
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.tasks.images import Classification, MultiLabel
+from fedtables.reports.drawing.pictures import finding_names
+from fedtables.results.arrays import unpack
+from fedtables.results.record import Measurement
 
 
 class Looking(nn.Module):

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.measures.final import (
+from fedtables.benchmarks.measures.final import (
     MEASURES,
     crossed,
     epochs_of,
     statistic_name,
     statistic_of,
 )
-from benchmarks.scenarios.configuration import EvaluationSettings
-from benchmarks.tables.measure import count_in
-from federation.channel import Transfer
-from results.record import Measurement
+from fedtables.benchmarks.scenarios.configuration import EvaluationSettings
+from fedtables.benchmarks.tables.measure import count_in
+from fedtables.federation.channel import Transfer
+from fedtables.results.record import Measurement
 
 LAST, LAST_THREE = EvaluationSettings(), EvaluationSettings(last_epochs=3)
 BEST = EvaluationSettings(statistic="best")

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.measures.images import MEASURES
-from federation.client import Client, Shard
-from federation.data import LabelledSet
-from federation.tasks.images import Classification
-from federation.tasks.pixels import Segmentation
-from reports.drawing.pictures import class_names
-from results.arrays import unpack
+from fedtables.benchmarks.measures.images import MEASURES
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.reports.drawing.pictures import class_names
+from fedtables.results.arrays import unpack
 
 
 def client_of(index, brightness):

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.running.events import Context
-from benchmarks.running.execute import run_cell
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection, table_rows
-from benchmarks.tables.spec import SpecError
-from results.arrays import unpack
-from results.record import OK, Measurement
-from results.sourcecode import ROOT
+from fedtables.benchmarks.running.events import Context
+from fedtables.benchmarks.running.execute import run_cell
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection, table_rows
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.arrays import unpack
+from fedtables.results.record import OK, Measurement
+from fedtables.results.sourcecode import ROOT
 
 
 def test_a_measure_is_known_by_its_name_in_its_file():
-    assert registry.measures()["final"] == "benchmarks.measures.final"
-    assert registry.measures()["pointing"] == "benchmarks.measures.films"
+    assert registry.measures()["final"] == "fedtables.benchmarks.measures.final"
+    assert registry.measures()["pointing"] == "fedtables.benchmarks.measures.films"
     with pytest.raises(SpecError, match=r"unknown measure 'finale'; did you mean final\?"):
         registry.find_measure("finale")
 
@@ -95,9 +95,9 @@ def test_no_method_has_the_name_of_a_measures_settings(tmp_path):
 # -- the code of a cell --
 
 CODES = """
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
 for name in ("dlad/table2", "fedad/figure3", "fedsa/table3"):
     print(expand(*registry.find_table(name), Selection())[-1].code)
 """

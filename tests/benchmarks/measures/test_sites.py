@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.measures.sites import MEASURES, BySite, middle_slice, subjects
-from federation.data import LabelledSet
-from federation.tasks.images import Classification
-from federation.tasks.pixels import TUMOUR, Regions
-from federation.tasks.values import Reconstruction
-from federation.training.inputs import Normalisation
-from results.arrays import unpack
-from results.record import Measurement
+from fedtables.benchmarks.measures.sites import MEASURES, BySite, middle_slice, subjects
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.pixels import TUMOUR, Regions
+from fedtables.federation.tasks.values import Reconstruction
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.results.arrays import unpack
+from fedtables.results.record import Measurement
 
 SITES = {
     name: LabelledSet(torch.zeros(count, 3, 4, 4), torch.zeros(count, 4, 4), name)

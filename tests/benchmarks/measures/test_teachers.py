@@ -5,19 +5,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from baselines.scratch import Scratch
-from baselines.transfer import Transfer
-from benchmarks.measures import teachers
-from benchmarks.measures.teachers import (
+from fedtables.baselines.scratch import Scratch
+from fedtables.baselines.transfer import Transfer
+from fedtables.benchmarks.measures import teachers
+from fedtables.benchmarks.measures.teachers import (
     MEASURES,
     first_scores,
     own_accuracies,
 )
-from federation.cache import StageCache
-from federation.data import Checkpoint
-from federation.shared.amalgamation import train_weak
-from federation.training.plan import TrainingPlan
-from methods.fedsa import FedSA
+from fedtables.federation.cache import StageCache
+from fedtables.federation.data import Checkpoint
+from fedtables.federation.shared.amalgamation import train_weak
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedsa import FedSA
 from tests.federation.tiny import CLASSES, bright_images
 from tests.methods.private_servers import private_servers, quick
 
@@ -39,7 +39,7 @@ def held_out(monkeypatch):
             labels=lambda split: labels.numpy(),
             images=lambda split, indices, device: images[indices],
         )
-        monkeypatch.setattr("benchmarks.scenarios.sites.Site", lambda data, size: site)
+        monkeypatch.setattr("fedtables.benchmarks.scenarios.sites.Site", lambda data, size: site)
 
     return put
 

@@ -4,9 +4,9 @@ then.
 
 import numpy as np
 
-from benchmarks.tables.measure import Config, FittedCell, Measure, Taken
-from results.arrays import pack
-from results.record import Measurement
+from fedtables.benchmarks.tables.measure import Config, FittedCell, Measure, Taken
+from fedtables.results.arrays import pack
+from fedtables.results.record import Measurement
 
 
 class Toy(Measure):

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from benchmarks.running.events import record_of
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from results import published
-from results.record import Measurement
-from results.store import TableFiles
+from fedtables.benchmarks.running.events import record_of
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results import published
+from fedtables.results.record import Measurement
+from fedtables.results.store import TableFiles
 
 
 def run_of(paper, table, folder):

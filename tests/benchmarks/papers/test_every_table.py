@@ -7,16 +7,16 @@ import re
 
 import pytest
 
-from benchmarks.reporting.verdicts import judge_claims
-from benchmarks.scenarios.assembly import make_method
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.tables import registry
-from benchmarks.tables.derived import as_printed
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.request import read_only
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import PROFILES, PROTOCOLS
-from results import published
+from fedtables.benchmarks.reporting.verdicts import judge_claims
+from fedtables.benchmarks.scenarios.assembly import make_method
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.derived import as_printed
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.request import read_only
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS
+from fedtables.results import published
 from tests.benchmarks.papers.printed_cells import printed_records, run_of
 
 TABLES = [(paper, table) for paper in registry.papers().values() for table in paper.tables]

@@ -6,14 +6,14 @@ import io
 import pytest
 from rich.console import Console
 
-from benchmarks.reporting.layout import _scaled
-from benchmarks.reporting.printing import print_table
-from benchmarks.reporting.writing import write_table
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from results.published import parse_column
+from fedtables.benchmarks.reporting.layout import _scaled
+from fedtables.benchmarks.reporting.printing import print_table
+from fedtables.benchmarks.reporting.writing import write_table
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results.published import parse_column
 from tests.benchmarks.papers.printed_cells import printed_records, run_of
 
 

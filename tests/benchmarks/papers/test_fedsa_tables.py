@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import PROFILES
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import PROFILES
 
 PAPER = registry.papers()["fedsa"]
 

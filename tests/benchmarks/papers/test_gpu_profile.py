@@ -4,13 +4,13 @@ hour.
 
 import pytest
 
-from benchmarks.reporting.cards import reduced
-from benchmarks.running.hours import GPUS, shown
-from benchmarks.running.plan import make_plan
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from results.sourcecode import ROOT
+from fedtables.benchmarks.reporting.cards import reduced
+from fedtables.benchmarks.running.hours import GPUS, shown
+from fedtables.benchmarks.running.plan import make_plan
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results.sourcecode import ROOT
 
 FIRST_TABLES = ("dlad/table2", "fedad/table1", "fediod/table1", "fedsa/table1")
 """The first of each paper in which something is trained."""

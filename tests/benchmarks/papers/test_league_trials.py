@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.commands.asked import table_names
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
+from fedtables.benchmarks.commands.asked import table_names
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIED = ("local.lr", "server.lr", "fedmd.digest_lr", "fediod.lr", "privacy.queries")

@@ -4,11 +4,11 @@ and the papers' settings in them.
 
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import PROFILES
-from results.published import parse_column, published_table
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import PROFILES
+from fedtables.results.published import parse_column, published_table
 
 SAME_AS_TABLE_7 = ("fl-mrcm", "fedad")
 """Rows of FedIOD's Table 9 that are FedAD's Table 7's in print."""

@@ -2,11 +2,11 @@
 
 import pytest
 
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import Paper, Row, Table
-from results.published import parse_column, published_table
-from results.store import TableFiles
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import Paper, Row, Table
+from fedtables.results.published import parse_column, published_table
+from fedtables.results.store import TableFiles
 from tests.benchmarks.reporting.scores import COLUMN, SCORES
 
 

@@ -1,6 +1,6 @@
 """Records of a table of two scores, FedIOD's Table 7."""
 
-from results.record import Measurement, Record
+from fedtables.results.record import Measurement, Record
 
 COLUMN = "dataset=cifar10 alpha=0.1"
 DIGITS = {"asked": "cifar10", "used": "digits", "origin": "surrogate", "digest": "d", "note": ""}

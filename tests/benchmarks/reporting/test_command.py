@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.reporting.command import command_of
-from benchmarks.running.events import record_of
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.sweep import swept
-from federation.execution import DEFAULT, FAST, Execution
-from results.store import TableFiles
+from fedtables.benchmarks.reporting.command import command_of
+from fedtables.benchmarks.running.events import record_of
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.sweep import swept
+from fedtables.federation.execution import DEFAULT, FAST, Execution
+from fedtables.results.store import TableFiles
 
 
 def run_of(tmp_path, name, selection, table=None):

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from benchmarks.reporting.layout import layout_of
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import Row
+from fedtables.benchmarks.reporting.layout import layout_of
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import Row
 from tests.benchmarks.reporting.scores import COLUMN, DIGITS, scored
 
 

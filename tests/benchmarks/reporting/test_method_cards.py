@@ -1,19 +1,19 @@
 """What a method's card says, and that the page in docs is the one that the command writes."""
 
-from benchmarks.reporting.method_cards import (
+from fedtables.benchmarks.reporting.method_cards import (
     card,
     cards_page,
     measured,
     needs_validation,
     summary,
 )
-from benchmarks.tables import registry
-from methods.fedavg import FedAvg
-from methods.feddf import FedDF
-from methods.fedmd import FedMD
-from reports.pages.build import league_of
-from reports.tables.standings import standings_of
-from results.sourcecode import ROOT
+from fedtables.benchmarks.tables import registry
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.feddf import FedDF
+from fedtables.methods.fedmd import FedMD
+from fedtables.reports.pages.build import league_of
+from fedtables.reports.tables.standings import standings_of
+from fedtables.results.sourcecode import ROOT
 from tests.reports.tables.test_standings import LINES, line, scored
 
 

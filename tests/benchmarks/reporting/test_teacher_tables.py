@@ -5,16 +5,16 @@ import io
 import pytest
 from rich.console import Console
 
-from benchmarks.reporting.layout import layout_of
-from benchmarks.reporting.printing import print_table
-from benchmarks.reporting.writing import write_table
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables import registry
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import Paper, Row, Table
-from reports.pages.page import render_page, section_of
-from reports.pages.result_files import find_results
-from results.store import TableFiles
+from fedtables.benchmarks.reporting.layout import layout_of
+from fedtables.benchmarks.reporting.printing import print_table
+from fedtables.benchmarks.reporting.writing import write_table
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import Paper, Row, Table
+from fedtables.reports.pages.page import render_page, section_of
+from fedtables.reports.pages.result_files import find_results
+from fedtables.results.store import TableFiles
 from tests.reports.teacher_records import COLUMNS, METRICS, printed_records, selections
 
 

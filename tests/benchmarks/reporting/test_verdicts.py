@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.reporting.verdicts import above_chance, judge_claims, values_of
-from reports.tables.predicates import Value
-from results.record import FAILED, Measurement
+from fedtables.benchmarks.reporting.verdicts import above_chance, judge_claims, values_of
+from fedtables.reports.tables.predicates import Value
+from fedtables.results.record import FAILED, Measurement
 from tests.benchmarks.reporting.scores import SCORES, scored
 
 

@@ -9,21 +9,21 @@ from dataclasses import asdict, replace
 import pytest
 from rich.console import Console
 
-from benchmarks.reporting import writing
-from benchmarks.reporting.cards import reduced, table_settings
-from benchmarks.reporting.layout import layout_of
-from benchmarks.reporting.printing import print_table
-from benchmarks.reporting.writing import draw, write_table
-from benchmarks.running.events import record_of
-from benchmarks.running.table_run import TableRun
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from reports.drawing import plots
-from reports.tables.table import ShownTable
-from results.files import cache_home, write_atomic
-from results.record import Measurement
-from results.store import CellCache, TableFiles, summarise
+from fedtables.benchmarks.reporting import writing
+from fedtables.benchmarks.reporting.cards import reduced, table_settings
+from fedtables.benchmarks.reporting.layout import layout_of
+from fedtables.benchmarks.reporting.printing import print_table
+from fedtables.benchmarks.reporting.writing import draw, write_table
+from fedtables.benchmarks.running.events import record_of
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.reports.drawing import plots
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results.files import cache_home, write_atomic
+from fedtables.results.record import Measurement
+from fedtables.results.store import CellCache, TableFiles, summarise
 from tests.benchmarks.reporting.scores import record, scored
 
 

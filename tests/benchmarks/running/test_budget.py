@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.running.budget import within_budget
-from benchmarks.running.follow import Follower
-from benchmarks.running.plan import make_plan
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
-from results.record import BUDGET, OK
-from results.sourcecode import ROOT
-from results.store import read_records
+from fedtables.benchmarks.running.budget import within_budget
+from fedtables.benchmarks.running.follow import Follower
+from fedtables.benchmarks.running.plan import make_plan
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.record import BUDGET, OK
+from fedtables.results.sourcecode import ROOT
+from fedtables.results.store import read_records
 
 LEAGUE = [
     f"{key}/{table.key}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from results.sourcecode import ROOT
+from fedtables.results.sourcecode import ROOT
 
 TABLE = (
     "reproduce dlad/table2 --only dataset=mnist --only distribution=iid --only"

@@ -13,19 +13,19 @@ import pytest
 import torch
 from torch.nn import Module
 
-from benchmarks.running import machine
-from benchmarks.running.events import Context
-from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run_cell
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from federation import fitting
-from federation.execution import DEFAULT
-from federation.fitting import listed
-from federation.surroundings import flags
-from results.arrays import unpack
-from results.record import FAILED, OK, Measurement
-from results.sourcecode import ROOT
+from fedtables.benchmarks.running import machine
+from fedtables.benchmarks.running.events import Context
+from fedtables.benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run_cell
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.federation import fitting
+from fedtables.federation.execution import DEFAULT
+from fedtables.federation.fitting import listed
+from fedtables.federation.surroundings import flags
+from fedtables.results.arrays import unpack
+from fedtables.results.record import FAILED, OK, Measurement
+from fedtables.results.sourcecode import ROOT
 
 # -- cells --
 
@@ -34,7 +34,7 @@ PLUGIN = '''
 from dataclasses import dataclass, replace
 from typing import ClassVar
 import torch
-from federation.method import Method
+from fedtables.federation.method import Method
 
 @dataclass(frozen=True)
 class Scripted(Method):

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.running import hours
-from benchmarks.running.hours import GPUS, Device, calibration, find_gpus, this_machine
-from benchmarks.running.plan import Plan
-from benchmarks.running.speed import Speed
-from benchmarks.tables.spec import SpecError
-from federation.costs import Work, Workload
+from fedtables.benchmarks.running import hours
+from fedtables.benchmarks.running.hours import GPUS, Device, calibration, find_gpus, this_machine
+from fedtables.benchmarks.running.plan import Plan
+from fedtables.benchmarks.running.speed import Speed
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.costs import Work, Workload
 
 TINY, OTHER = Workload("cnn-small", (1, 8, 8), 3, 4), Workload("cnn", (1, 8, 8), 3, 4)
 

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from benchmarks.commands.regeneration import judge_plugins
-from benchmarks.reporting.command import command_of
-from benchmarks.reporting.layout import layout_of
-from benchmarks.reporting.writing import write_numbers
-from benchmarks.running.events import record_of
-from benchmarks.running.runner import prepare, take_finished
-from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
-from benchmarks.tables.selection import Selection
-from reports.pages.sheet import Sheet
-from results.files import RefusedError, ResultsError
-from results.frame import read_records
-from results.record import FAILED, OK, Measurement
-from results.store import CellCache, TableFiles, read_csv
+from fedtables.benchmarks.commands.regeneration import judge_plugins
+from fedtables.benchmarks.reporting.command import command_of
+from fedtables.benchmarks.reporting.layout import layout_of
+from fedtables.benchmarks.reporting.writing import write_numbers
+from fedtables.benchmarks.running.events import record_of
+from fedtables.benchmarks.running.runner import prepare, take_finished
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.reports.pages.sheet import Sheet
+from fedtables.results.files import RefusedError, ResultsError
+from fedtables.results.frame import read_records
+from fedtables.results.record import FAILED, OK, Measurement
+from fedtables.results.store import CellCache, TableFiles, read_csv
 
 TABLE = registry.find_table("dlad/table2")
 ROWS = [row.key for row in TABLE[1].rows]
@@ -118,7 +118,7 @@ def test_a_run_that_is_cut_short_leaves_the_files_that_it_would_empty(tmp_path):
 
 PLUGIN = """
 from dataclasses import dataclass
-from federation.method import Method
+from fedtables.federation.method import Method
 
 @dataclass(frozen=True)
 class Mine(Method):
@@ -150,7 +150,7 @@ def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_gi
 
 
 def test_a_plug_in_joins_the_row_of_another_that_is_not_given_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.contract.promises.findings", lambda entry: ())
+    monkeypatch.setattr("fedtables.benchmarks.contract.promises.findings", lambda entry: ())
     folder, mnist = tmp_path / "results", {"dataset": "mnist"}
     for name in ("my_own", "another"):
         (tmp_path / f"{name}.py").write_text(PLUGIN)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.running.machine import NEVER, Deadline, OutOfTimeError, peak_memory_mb
+from fedtables.benchmarks.running.machine import NEVER, Deadline, OutOfTimeError, peak_memory_mb
 
 
 def test_peak_memory_leaves_out_the_pages_of_library_files(tmp_path: Path) -> None:

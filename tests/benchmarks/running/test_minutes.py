@@ -5,15 +5,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from benchmarks.running import plan
-from benchmarks.running.follow import PlannedCell
-from benchmarks.running.plan import make_plan, row_times, wall_of, within
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from results.files import write_atomic
-from results.frame import records_text
-from results.record import Record
+from fedtables.benchmarks.running import plan
+from fedtables.benchmarks.running.follow import PlannedCell
+from fedtables.benchmarks.running.plan import make_plan, row_times, wall_of, within
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results.files import write_atomic
+from fedtables.results.frame import records_text
+from fedtables.results.record import Record
 
 HERE = "AVX2, cpu family 6, model 1"
 THERE = "AVX512, cpu family 26, model 2"

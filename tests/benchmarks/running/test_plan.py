@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.running import speed
-from benchmarks.running.follow import Follower, PlannedCell, PlannedStage
-from benchmarks.running.plan import Plan, make_plan
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import PROFILES, PROTOCOLS, SpecError
-from federation.costs import Work, Workload
+from fedtables.benchmarks.running import speed
+from fedtables.benchmarks.running.follow import Follower, PlannedCell, PlannedStage
+from fedtables.benchmarks.running.plan import Plan, make_plan
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS, SpecError
+from fedtables.federation.costs import Work, Workload
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}
 
@@ -118,7 +118,7 @@ def test_a_plan_on_disk_is_the_plan_and_is_not_made_again(monkeypatch):
     paper, table = registry.find_table("dlad/table2")
     cells = expand(paper, table, Selection(only=ONLY))
     first = make_plan(cells)
-    monkeypatch.setattr("benchmarks.running.follow.fit", None)
+    monkeypatch.setattr("fedtables.benchmarks.running.follow.fit", None)
     assert make_plan(cells) == first
     assert first.distinct["local-model"] == 10
 

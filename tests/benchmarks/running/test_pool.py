@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 
-from benchmarks.running.events import Context
-from benchmarks.running.execute import run_cell
-from benchmarks.running.pool import run_pool
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from results.record import FAILED, OK
+from fedtables.benchmarks.running.events import Context
+from fedtables.benchmarks.running.execute import run_cell
+from fedtables.benchmarks.running.pool import run_pool
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results.record import FAILED, OK
 
 PLUGIN = '''
 """A method for which memory is short a few times."""
 from dataclasses import dataclass
 from pathlib import Path
 import torch
-from federation.method import Method
+from fedtables.federation.method import Method
 
 @dataclass(frozen=True)
 class Large(Method):
@@ -38,7 +38,7 @@ CARELESS = '''
 from dataclasses import dataclass
 import os
 import torch
-from federation.method import Method
+from fedtables.federation.method import Method
 
 fits = []
 

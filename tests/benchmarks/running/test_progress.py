@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from benchmarks.running.events import Event
-from benchmarks.running.progress import Live, TensorBoard, progress_bar
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.running.events import Event
+from fedtables.benchmarks.running.progress import Live, TensorBoard, progress_bar
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import SpecError
 from tests.reports.written_results import record
 
 

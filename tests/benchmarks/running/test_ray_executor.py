@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.running.events import Context
-from benchmarks.running.ray_executor import (
+from fedtables.benchmarks.running.events import Context
+from fedtables.benchmarks.running.ray_executor import (
     Cluster,
     _reason,
     cluster_of,
@@ -21,14 +21,14 @@ from benchmarks.running.ray_executor import (
     refusal,
     run_ray,
 )
-from benchmarks.running.ray_stages import BUSY, HERE, YOURS, NodeStages, StageServer
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.request import Request
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
-from federation.cache import Stage, StageCache, StageRequest
-from results.sourcecode import ROOT
+from fedtables.benchmarks.running.ray_stages import BUSY, HERE, YOURS, NodeStages, StageServer
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.request import Request
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.cache import Stage, StageCache, StageRequest
+from fedtables.results.sourcecode import ROOT
 
 # -- options --
 
@@ -77,7 +77,7 @@ def test_an_address_where_nobody_listens_is_refused(port):
     ("says", "message"), [(b"", "timed out"), (b"HTTP/1.1 400 Bad Request", "not speak gRPC")]
 )
 def test_an_address_where_something_else_listens_is_refused(monkeypatch, says, message):
-    monkeypatch.setattr("benchmarks.running.ray_executor.PATIENCE", 0.2)
+    monkeypatch.setattr("fedtables.benchmarks.running.ray_executor.PATIENCE", 0.2)
     connections = []
 
     def answer():
@@ -120,8 +120,8 @@ def test_without_ray_the_message_says_how_to_install_it(monkeypatch, tmp_path):
 
 def test_ray_is_not_imported_unless_asked_for():
     script = (
-        "import sys, benchmarks.commands.cli, benchmarks.running.ray_executor,"
-        " benchmarks.running.ray_stages; print('ray' in sys.modules)"
+        "import sys, fedtables.benchmarks.commands.cli, fedtables.benchmarks.running.ray_executor,"
+        " fedtables.benchmarks.running.ray_stages; print('ray' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
@@ -144,7 +144,9 @@ class Node:
             self.computed.append(name)
             return Stage({"x": torch.tensor([1.0, 2.0])}, {"name": name})
 
-        return StageRequest("test", name, {"name": name}, compute or default, "results.files")
+        return StageRequest(
+            "test", name, {"name": name}, compute or default, "fedtables.results.files"
+        )
 
     def get(self, name, compute=None):
         return self.stages.get(self.request(name, compute))
@@ -236,7 +238,7 @@ def test_a_fresh_command_gives_nodes_nothing_old(first, tmp_path):
 
 PLUGIN = """
 from dataclasses import dataclass
-from federation.method import Method
+from fedtables.federation.method import Method
 
 @dataclass(frozen=True)
 class Own(Method):

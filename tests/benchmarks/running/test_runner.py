@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import cast
 
-from benchmarks.running.runner import prepare, unfinished
-from benchmarks.tables import registry
-from benchmarks.tables.selection import Selection
-from results.record import Record
+from fedtables.benchmarks.running.runner import prepare, unfinished
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results.record import Record
 
 
 def test_tables_are_taken_one_after_another_as_they_were_asked_for(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.running.trial import check_cells, try_settings
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand, unread
-from benchmarks.tables.request import read_settings
-from benchmarks.tables.selection import Selection, typed_settings
-from benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.running.trial import check_cells, try_settings
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand, unread
+from fedtables.benchmarks.tables.request import read_settings
+from fedtables.benchmarks.tables.selection import Selection, typed_settings
+from fedtables.benchmarks.tables.spec import SpecError
 
 TABLE = registry.find_table("dlad/table2")
 COLUMN = {"dataset": "mnist", "distribution": "niid1"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.running.events import record_of
-from benchmarks.running.verify import (
+from fedtables.benchmarks.running.events import record_of
+from fedtables.benchmarks.running.verify import (
     MATCH,
     MISMATCH,
     NOT_VERIFIABLE,
@@ -19,17 +19,17 @@ from benchmarks.running.verify import (
     pinned_tables,
     rebuild,
 )
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.sweep import swept
-from federation.execution import Execution
-from results.files import DataError, ResultsError
-from results.record import FAILED, OK, Measurement, Record
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.sweep import swept
+from fedtables.federation.execution import Execution
+from fedtables.results.files import DataError, ResultsError
+from fedtables.results.record import FAILED, OK, Measurement, Record
 
 PLUGIN = """
 from dataclasses import dataclass
-from federation.method import Method
+from fedtables.federation.method import Method
 
 @dataclass(frozen=True)
 class Own(Method):

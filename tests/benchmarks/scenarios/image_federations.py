@@ -1,15 +1,15 @@
 """Federations of images from the configurations of tables."""
 
-from baselines.standalone import Standalone
-from benchmarks.scenarios import images
-from benchmarks.scenarios.assembly import Run, build_federation
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables import registry
-from benchmarks.tables.defaults import filled
-from datasets import catalogue
-from federation.cache import StageCache
-from federation.seeds import Seeds
+from fedtables.baselines.standalone import Standalone
+from fedtables.benchmarks.scenarios import images
+from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.defaults import filled
+from fedtables.datasets import catalogue
+from fedtables.federation.cache import StageCache
+from fedtables.federation.seeds import Seeds
 
 
 def config_of(table: str, profile: str = "paper", **column: str):

@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.standalone import Standalone
-from benchmarks.scenarios.assembly import Run, assemble, build_federation, make_method
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
-from benchmarks.scenarios.small import CONFIG
-from benchmarks.tables.registry import find_method
-from benchmarks.tables.spec import SpecError
-from datasets import catalogue
-from federation.cache import StageCache
-from federation.client import Shard
-from federation.data import LabelledSet, PublicData
-from federation.inside.evaluation import OracleError
-from federation.seeds import Seeds
-from federation.tasks.images import Classification
-from federation.tasks.pixels import Segmentation
-from federation.tasks.values import DenseRegression
-from federation.training.inputs import Normalisation
-from methods.fedavg import FedAvg
-from models.entry import ModelError
+from fedtables.baselines.standalone import Standalone
+from fedtables.benchmarks.scenarios.assembly import Run, assemble, build_federation, make_method
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from fedtables.benchmarks.scenarios.small import CONFIG
+from fedtables.benchmarks.tables.registry import find_method
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.datasets import catalogue
+from fedtables.federation.cache import StageCache
+from fedtables.federation.client import Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.inside.evaluation import OracleError
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.values import DenseRegression
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.methods.fedavg import FedAvg
+from fedtables.models.entry import ModelError
 
 IMAGES = torch.arange(6 * 64, dtype=torch.uint8).reshape(6, 1, 8, 8)
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2])

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from benchmarks.scenarios.configuration import (
+from fedtables.benchmarks.scenarios.configuration import (
     SECTIONS,
     Configuration,
     NetworkSettings,
     PartitionSettings,
     read_section,
 )
-from benchmarks.scenarios.small import CONFIG
-from benchmarks.tables import registry
-from benchmarks.tables.spec import SpecError
-from federation.augmentation import Augmentation
-from federation.training.plan import TrainingPlan
-from privacy.plan import PrivacyPlan
+from fedtables.benchmarks.scenarios.small import CONFIG
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.privacy.plan import PrivacyPlan
 
 PRIVATE = {"privacy.dp": "yes", "privacy.epsilon": 10, "privacy.mechanism": "dp-sgd"}
 

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.scenarios import films
-from benchmarks.scenarios.assembly import Run, build_federation
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.registry import papers
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
-from datasets import catalogue
-from datasets.catalogue import ResolvedData
-from datasets.partitions import PartitionError
-from datasets.source import DataError
-from federation.cache import StageCache
-from federation.inside.networks import HeterogeneousClientsError
-from federation.seeds import Seeds
-from federation.tasks.images import MultiLabel
-from methods.fedad import FedAD
-from metrics.classification import UNKNOWN
+from fedtables.benchmarks.scenarios import films
+from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.registry import papers
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.partitions import PartitionError
+from fedtables.datasets.source import DataError
+from fedtables.federation.cache import StageCache
+from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.images import MultiLabel
+from fedtables.methods.fedad import FedAD
+from fedtables.metrics.classification import UNKNOWN
 
 PAPER = papers()["fedad"]
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.tables.spec import HELD_OUT
-from datasets import catalogue
-from datasets.partitions import PartitionError
-from federation.seeds import Seeds
-from results.files import DataError
+from fedtables.benchmarks.tables.spec import HELD_OUT
+from fedtables.datasets import catalogue
+from fedtables.datasets.partitions import PartitionError
+from fedtables.federation.seeds import Seeds
+from fedtables.results.files import DataError
 from tests.benchmarks.scenarios.image_federations import (
     build,
     config_of,

@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.scenarios import pixels
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.scenarios.sites import official_labels
-from benchmarks.tables.spec import SpecError
-from datasets import catalogue
-from datasets.partitions import PartitionError
-from datasets.source import DataError
-from federation.seeds import Seeds
-from federation.tasks.pixels import BRATS, TUMOUR, Nuclei, Regions
-from federation.windows import Window
+from fedtables.benchmarks.scenarios import pixels
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.scenarios.sites import official_labels
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.datasets import catalogue
+from fedtables.datasets.partitions import PartitionError
+from fedtables.datasets.source import DataError
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.pixels import BRATS, TUMOUR, Nuclei, Regions
+from fedtables.federation.windows import Window
 
 ORGANS = "breast+liver+kidney+prostate"
 NUCLEI = {

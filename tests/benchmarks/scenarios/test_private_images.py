@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from datasets import catalogue
-from datasets.catalogue import ResolvedData
-from datasets.partitions import PartitionError
-from federation.seeds import Seeds
-from federation.tasks.images import Classification
-from federation.tasks.pixels import Segmentation
-from federation.tasks.values import DenseRegression
-from federation.windows import resize
-from models.entry import ModelError
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.partitions import PartitionError
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.values import DenseRegression
+from fedtables.federation.windows import resize
+from fedtables.models.entry import ModelError
 from tests.benchmarks.scenarios.image_federations import (
     divide,
     federation_of,

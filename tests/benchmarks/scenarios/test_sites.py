@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.scenarios.sites import Site
-from datasets import catalogue
+from fedtables.benchmarks.scenarios.sites import Site
+from fedtables.datasets import catalogue
 
 FIRST = np.arange(2)
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.scenarios import slices
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.scenarios.slices import SliceSettings, SliceSite
-from benchmarks.tables.spec import SpecError
-from datasets import catalogue
-from datasets.partitions import PartitionError
-from datasets.source import DataError
-from federation.seeds import Seeds
-from federation.tasks.values import Reconstruction, zero_filled
-from federation.training.inputs import unit_range
+from fedtables.benchmarks.scenarios import slices
+from fedtables.benchmarks.scenarios.configuration import Configuration
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.scenarios.slices import SliceSettings, SliceSite
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.datasets import catalogue
+from fedtables.datasets.partitions import PartitionError
+from fedtables.datasets.source import DataError
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.values import Reconstruction, zero_filled
+from fedtables.federation.training.inputs import unit_range
 
 HEADS, SLICES = {"train": 8, "test": 4}, 6
 """Of each generated site, and of each head."""

@@ -5,10 +5,10 @@ import functools
 import pytest
 from rich.console import Console
 
-from benchmarks.running.hours import find_gpus
-from benchmarks.running.speed import flops_per_sample
-from benchmarks.speed import cuda
-from benchmarks.speed.cuda import (
+from fedtables.benchmarks.running.hours import find_gpus
+from fedtables.benchmarks.running.speed import flops_per_sample
+from fedtables.benchmarks.speed import cuda
+from fedtables.benchmarks.speed.cuda import (
     main,
     read_workloads,
     shown_speed,
@@ -16,8 +16,8 @@ from benchmarks.speed.cuda import (
     workloads,
     write_workloads,
 )
-from federation.costs import Workload
-from federation.execution import Execution
+from fedtables.federation.costs import Workload
+from fedtables.federation.execution import Execution
 
 TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
 

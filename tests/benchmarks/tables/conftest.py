@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.tables import registry
+from fedtables.benchmarks.tables import registry
 
 
 @pytest.fixture

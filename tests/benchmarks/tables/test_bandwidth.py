@@ -5,14 +5,14 @@ import re
 import pytest
 import torch
 
-from benchmarks.running.plan import make_plan
-from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.bandwidth import beside_print, duration, seconds
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from models.catalogue import build
-from results import published
-from results.sourcecode import ROOT
+from fedtables.benchmarks.running.plan import make_plan
+from fedtables.benchmarks.tables import bandwidth, registry
+from fedtables.benchmarks.tables.bandwidth import beside_print, duration, seconds
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.models.catalogue import build
+from fedtables.results import published
+from fedtables.results.sourcecode import ROOT
 
 VOLUME = 240 * 240 * 155 * 3 * 4
 """Bytes of an answer on a volume of BraTS: three maps in float32."""

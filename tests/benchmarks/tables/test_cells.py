@@ -6,16 +6,16 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from benchmarks.scenarios.assembly import make_method
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.request import read_only, read_settings
-from benchmarks.tables.selection import Selection, typed_settings
-from benchmarks.tables.spec import PROFILES, SpecError
-from federation.execution import Execution
-from models import weight_files
-from results.files import DataError
-from results.sourcecode import source_digest, source_libraries
+from fedtables.benchmarks.scenarios.assembly import make_method
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.request import read_only, read_settings
+from fedtables.benchmarks.tables.selection import Selection, typed_settings
+from fedtables.benchmarks.tables.spec import PROFILES, SpecError
+from fedtables.federation.execution import Execution
+from fedtables.models import weight_files
+from fedtables.results.files import DataError
+from fedtables.results.sourcecode import source_digest, source_libraries
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks.reporting.method_cards import summary
-from benchmarks.tables import registry
-from benchmarks.tables.defaults import filled, settled, told_of
-from benchmarks.tables.spec import AS_CLASS, as_class
+from fedtables.benchmarks.reporting.method_cards import summary
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.defaults import filled, settled, told_of
+from fedtables.benchmarks.tables.spec import AS_CLASS, as_class
 
 LEFT = {
     setting.name: setting

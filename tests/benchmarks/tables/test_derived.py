@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.tables.derived import as_printed, combined, with_derived
-from benchmarks.tables.registry import find_table
-from benchmarks.tables.spec import Derived
-from metrics.names import SUBJECTS
-from results.published import format_column, published_table
-from results.record import FAILED, Measurement
+from fedtables.benchmarks.tables.derived import as_printed, combined, with_derived
+from fedtables.benchmarks.tables.registry import find_table
+from fedtables.benchmarks.tables.spec import Derived
+from fedtables.metrics.names import SUBJECTS
+from fedtables.results.published import format_column, published_table
+from fedtables.results.record import FAILED, Measurement
 from tests.reports.written_results import record
 
 T1, T2 = {"modality": "t1"}, {"modality": "t2"}

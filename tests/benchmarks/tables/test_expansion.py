@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
-from federation.execution import Execution
-from results.files import DataError
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.execution import Execution
+from fedtables.results.files import DataError
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 

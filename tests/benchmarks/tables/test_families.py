@@ -7,16 +7,16 @@ from dataclasses import fields, replace
 
 import pytest
 
-from benchmarks.running.events import Context
-from benchmarks.running.execute import run_cell
-from benchmarks.scenarios.assembly import make_method
-from benchmarks.tables import registry
-from benchmarks.tables.defaults import filled
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.request import read_settings
-from benchmarks.tables.selection import Selection, typed_settings
-from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, Table
-from results.record import OK
+from fedtables.benchmarks.running.events import Context
+from fedtables.benchmarks.running.execute import run_cell
+from fedtables.benchmarks.scenarios.assembly import make_method
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.defaults import filled
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.request import read_settings
+from fedtables.benchmarks.tables.selection import Selection, typed_settings
+from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, Table
+from fedtables.results.record import OK
 from tests.docs.adding import DERIVED
 
 WITH_FEDAVG = [
@@ -70,7 +70,7 @@ def test_a_lineage_ends_with_the_root_of_the_family(damped):
 
 def test_a_class_between_two_methods_that_is_none_itself_is_passed_over(written):
     """FedIOD's fields are in a class of their own, which is no method."""
-    path = written("FedIOD", "methods.fediod")
+    path = written("FedIOD", "fedtables.methods.fediod")
     assert registry.lineage("plug", [path]) == ("plug", "fediod")
 
 
@@ -117,7 +117,7 @@ def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_
 
 
 def test_the_nearest_method_that_the_paper_names_decides(written):
-    path = written("FedDF", "methods.feddf")
+    path = written("FedDF", "fedtables.methods.feddf")
     found = configs("fediod/table1", Selection(add=("plug",), plugins=(path,)))
     column = "dataset=cifar10 alpha=1"
     own, feddf = found["plug", column], found["feddf", column]
@@ -147,14 +147,16 @@ def test_a_setting_of_its_own_goes_before_that_of_the_family(damped):
 
 
 def test_a_default_of_the_derived_class_does_not_go_before_the_tables_setting(written):
-    path = written("FedAvg", "methods.fedavg", "    rounds: int = 90\n    extra: int = 4")
+    path = written("FedAvg", "fedtables.methods.fedavg", "    rounds: int = 90\n    extra: int = 4")
     found = configs("fediod/table1", Selection(add=("plug",), plugins=(path,)))
     own = found["plug", "dataset=cifar10 alpha=1"]
     assert (own["plug.rounds"], own["plug.extra"]) == (3, 4)
 
 
 def test_what_a_derived_class_has_no_field_for_is_not_passed(written):
-    path = written("FedAvg", "methods.fedavg", "    rounds: int = field(default=9, init=False)")
+    path = written(
+        "FedAvg", "fedtables.methods.fedavg", "    rounds: int = field(default=9, init=False)"
+    )
     selection = Selection(add=("plug",), plugins=(path,))
     own = configs("fediod/table1", selection)["plug", "dataset=cifar10 alpha=1"]
     assert not [name for name in own if name.startswith("fedavg.")]
@@ -164,7 +166,7 @@ def test_what_a_derived_class_has_no_field_for_is_not_passed(written):
 
 def test_a_method_of_its_own_has_the_tables_plans_and_its_own_defaults(written):
     body = "    rounds: int = 11\n\n    def fit(self, federation):\n        return None"
-    path = written("Method", "federation.method", body)
+    path = written("Method", "fedtables.federation.method", body)
     found = configs("fediod/table1", Selection("paper", add=("plug",), plugins=(path,)))
     own = found["plug", "dataset=cifar10 alpha=1"]
     plain = found["fedkd", "dataset=cifar10 alpha=1"]

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.tables.measure import FittedCell, counted, mean_of_numbers
-from results.record import Measurement
+from fedtables.benchmarks.tables.measure import FittedCell, counted, mean_of_numbers
+from fedtables.results.record import Measurement
 
 
 def run(sizes, fitted, role=""):

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.spec import SpecError
-from federation.surroundings import flags
-from results import published
-from results.sourcecode import ROOT, code_digest, imported_modules
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.surroundings import flags
+from fedtables.results import published
+from fedtables.results.sourcecode import code_digest, imported_modules, module_file
 
 
 def test_all_published_tables_are_listed_and_have_a_spec():
@@ -72,8 +72,8 @@ def test_a_plugin_that_no_table_can_show_is_refused_in_one_line(tmp_path, body, 
     path = tmp_path / "own.py"
     path.write_text(
         "from dataclasses import dataclass\n"
-        "from federation.method import Method\n"
-        "from results.numbers import Count\n"
+        "from fedtables.federation.method import Method\n"
+        "from fedtables.results.numbers import Count\n"
         "@dataclass(frozen=True)\n"
         "class Own(Method):\n"
         "    def fit(self, federation): ...\n"
@@ -96,7 +96,7 @@ def test_two_plugins_of_one_name_in_two_folders_are_two(tmp_path):
 PART = """
 from dataclasses import dataclass
 
-from federation.method import Method
+from fedtables.federation.method import Method
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from beside import NUMBER
 from dataclasses import dataclass
-from federation.method import Method
+from fedtables.federation.method import Method
 
 @dataclass(frozen=True)
 class Own(Method):
@@ -184,8 +184,8 @@ def test_a_folder_that_is_no_package_is_no_method(tmp_path):
 
 def test_methods_of_the_repository_are_files_and_packages():
     known = registry.methods()
-    assert known["fediod"].module == "methods.fediod"
-    assert known["dlad"].module == "methods.dlad"
+    assert known["fediod"].module == "fedtables.methods.fediod"
+    assert known["dlad"].module == "fedtables.methods.dlad"
     assert "--init--" not in known
 
 
@@ -222,12 +222,12 @@ def test_a_plug_in_that_cannot_be_a_method_is_refused_and_leaves_no_flag(tmp_pat
     [(registry.TASK, "images"), ("segmentation", "images"), ("findings", "films")],
 )
 def test_the_task_decides_on_the_scenario(task, name):
-    assert registry.scenario_module(task) == f"benchmarks.scenarios.{name}"
+    assert registry.scenario_module(task) == f"fedtables.benchmarks.scenarios.{name}"
     assert task in registry.find_scenario(task).TASKS
 
 
 def test_two_measures_of_one_name_are_refused(monkeypatch):
-    from benchmarks.measures import final, sites
+    from fedtables.benchmarks.measures import final, sites
 
     monkeypatch.setitem(sites.MEASURES, "final", final.MEASURES["final"])
     with pytest.raises(SpecError, match="two measures are called 'final': final and sites"):
@@ -235,7 +235,7 @@ def test_two_measures_of_one_name_are_refused(monkeypatch):
 
 
 def test_two_tables_of_one_name_are_refused(monkeypatch):
-    from benchmarks.papers import dlad
+    from fedtables.benchmarks.papers import dlad
 
     twice = replace(dlad.PAPER, tables=(*dlad.PAPER.tables, dlad.PAPER.tables[0]))
     monkeypatch.setattr(dlad, "PAPER", twice)
@@ -255,7 +255,7 @@ def test_a_file_with_tasks_is_a_scenario_and_no_task_has_two(tmp_path, monkeypat
     folder.mkdir(parents=True)
     (folder / "volumes.py").write_text('TASKS = ("organs",)\nimport not_there\n')
     (folder / "helpers.py").write_text("SIZE = 3\n")
-    assert registry.scenarios() == {"organs": "benchmarks.scenarios.volumes"}
+    assert registry.scenarios() == {"organs": "fedtables.benchmarks.scenarios.volumes"}
     (folder / "slices.py").write_text('TASKS = ("lesions", "organs")\n')
     with pytest.raises(SpecError, match="two scenarios claim the task 'organs': slices and vol"):
         registry.scenarios()
@@ -263,11 +263,14 @@ def test_a_file_with_tasks_is_a_scenario_and_no_task_has_two(tmp_path, monkeypat
 
 def test_what_runs_a_cell_imports_no_scenario_by_name():
     """Else the code of every scenario were part of every cell's."""
-    waiting, reached = ["benchmarks.running.execute", "benchmarks.running.plan"], set()
+    waiting, reached = (
+        ["fedtables.benchmarks.running.execute", "fedtables.benchmarks.running.plan"],
+        set(),
+    )
     while waiting:
         module = waiting.pop()
-        if module not in reached and (ROOT / (module.replace(".", "/") + ".py")).exists():
+        if module not in reached and module_file(module):
             reached.add(module)
             waiting += imported_modules(module)
-    assert "benchmarks.scenarios.assembly" in reached
+    assert "fedtables.benchmarks.scenarios.assembly" in reached
     assert not reached & {*registry.scenarios().values()}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.tables.request import Request, read_only, read_seeds, requested, takes
-from benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.tables.request import Request, read_only, read_seeds, requested, takes
+from fedtables.benchmarks.tables.spec import SpecError
 
 
 def test_texts_and_values_make_the_same_request():

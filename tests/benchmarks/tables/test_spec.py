@@ -4,11 +4,20 @@ import dataclasses
 
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.spec import PROFILES, Paper, Row, Setting, SpecError, Table, grid, pick
-from reports.tables.claims import Outcome, judge_expectation
-from reports.tables.predicates import Value, parse
-from results.published import claims, format_column, papers, parse_column, published_table
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.spec import (
+    PROFILES,
+    Paper,
+    Row,
+    Setting,
+    SpecError,
+    Table,
+    grid,
+    pick,
+)
+from fedtables.reports.tables.claims import Outcome, judge_expectation
+from fedtables.reports.tables.predicates import Value, parse
+from fedtables.results.published import claims, format_column, papers, parse_column, published_table
 
 DASH_OF_TABLE_7 = {"train": "each", "test": "all", "modality": "all"}
 """FedAD's Standalone sends nothing: a dash in a column of its own."""

@@ -6,11 +6,11 @@ import shlex
 
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.expansion import expand
-from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
-from benchmarks.tables.sweep import parse_epsilons, swept
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.tables.sweep import parse_epsilons, swept
 
 
 def test_epsilons_are_sorted_texts():

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.tables import registry
-from benchmarks.tables.request import read_settings
-from benchmarks.tables.selection import (
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.request import read_settings
+from fedtables.benchmarks.tables.selection import (
     Selection,
     parse_methods,
     typed_settings,
     wanted_values,
 )
-from benchmarks.tables.spec import AS_CLASS, SpecError
+from fedtables.benchmarks.tables.spec import AS_CLASS, SpecError
 
 
 def test_methods_are_added_and_dropped_by_sign():
@@ -80,7 +80,7 @@ def test_an_override_that_cannot_be_meant_is_refused(table1, pair, message):
 
 PLUGIN = '''
 from dataclasses import dataclass
-from federation.method import Method
+from fedtables.federation.method import Method
 
 @dataclass(frozen=True)
 class Mine(Method):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.source import DataError
-from datasets.sources import brats
-from datasets.sources.brats import INSTITUTIONS, MODALITIES, as_bytes, institution, scaled
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import brats
+from fedtables.datasets.sources.brats import INSTITUTIONS, MODALITIES, as_bytes, institution, scaled
 from tests.datasets.promises import OF_FOLDERS, promised
 from tests.datasets.volumes import write_volume
 

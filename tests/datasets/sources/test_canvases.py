@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets import catalogue
-from datasets.sources.canvases import (
+from fedtables.datasets import catalogue
+from fedtables.datasets.sources.canvases import (
     FRAGMENT,
     FRAGMENTS,
     NAMES,

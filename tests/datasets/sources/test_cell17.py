@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from datasets.source import DataError
-from datasets.sources import cell17
-from datasets.sources.cell17 import COUNT, GROUP, of_test, touching
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import cell17
+from fedtables.datasets.sources.cell17 import COUNT, GROUP, of_test, touching
 from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCE, DSB = cell17.SOURCES

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import catalogue
-from datasets.catalogue import check_annotations
-from datasets.films import FULL
-from datasets.source import DataError
-from datasets.sources import chexpert
-from datasets.sources.chexpert import COLUMNS, NAMES
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import check_annotations
+from fedtables.datasets.films import FULL
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import chexpert
+from fedtables.datasets.sources.chexpert import COLUMNS, NAMES
 from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCE = chexpert.SOURCES[0]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import catalogue
-from datasets.source import DataError
-from datasets.sources import cifar
-from datasets.sources.cifar import (
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import cifar
+from fedtables.datasets.sources.cifar import (
     CLASSES,
     SPLITS,
     halved,

@@ -3,7 +3,7 @@
 import numpy as np
 import sklearn.datasets
 
-from datasets.sources import digits
+from fedtables.datasets.sources import digits
 
 [DIGITS] = digits.SOURCES
 

@@ -6,10 +6,10 @@ import h5py
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.source import DataError
-from datasets.sources import fastmri
-from datasets.sources.fastmri import slices_of
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import fastmri
+from fedtables.datasets.sources.fastmri import slices_of
 from tests.datasets.promises import OF_FILES, promised
 
 SOURCES = {entry.name: entry for entry in fastmri.SOURCES}

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.source import IGNORE, annotations_of
-from datasets.sources import generated
-from datasets.sources.generated import (
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import IGNORE, annotations_of
+from fedtables.datasets.sources import generated
+from fedtables.datasets.sources.generated import (
     PER_HEAD,
     draw_classes,
     draw_films,
@@ -15,7 +15,7 @@ from datasets.sources.generated import (
     draw_scenes,
     draw_slices,
 )
-from datasets.sources.monuseg import KUMAR, ORGANS
+from fedtables.datasets.sources.monuseg import KUMAR, ORGANS
 
 ENTRIES = {entry.name: entry for entry in generated.SOURCES}
 TONED = sorted(name for name in ENTRIES if "brains" not in name and "nuclei" not in name)

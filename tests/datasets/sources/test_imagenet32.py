@@ -7,9 +7,14 @@ import pickle
 import numpy as np
 import pytest
 
-from datasets.source import DataError
-from datasets.sources import imagenet32 as module
-from datasets.sources.imagenet32 import TRAIN_PARTS, WORDNET_PLACE, data_source, read_batches
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import imagenet32 as module
+from fedtables.datasets.sources.imagenet32 import (
+    TRAIN_PARTS,
+    WORDNET_PLACE,
+    data_source,
+    read_batches,
+)
 
 SMALL = data_source(train=20, test=3)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.source import DataError
-from datasets.sources import ixi
-from datasets.sources.ixi import slices_of, splits
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import ixi
+from fedtables.datasets.sources.ixi import slices_of, splits
 from tests.datasets.promises import OF_FILES, promised
 from tests.datasets.volumes import write_volume
 

@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.source import DataError
-from datasets.sources import lgg
-from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import lgg
+from fedtables.datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour
 from tests.datasets.promises import OF_FILES, promised
 
 SLICES, VOLUMES, PUBLIC, *OTHERS = lgg.SOURCES

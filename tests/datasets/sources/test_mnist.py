@@ -5,10 +5,10 @@ import gzip
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.source import DataError
-from datasets.sources import mnist
-from datasets.sources.mnist import read_idx
+from fedtables.datasets import catalogue
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import mnist
+from fedtables.datasets.sources.mnist import read_idx
 from tests.datasets.promises import OF_FOLDERS, promised
 from tests.datasets.serving import serve
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets.nuclei import read_all
-from datasets.source import DataError
-from datasets.sources import monuseg
-from datasets.sources.monuseg import ALL, KUMAR, OFFICIAL, ORGANS, ORGANS_OF, PARTS
+from fedtables.datasets.nuclei import read_all
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import monuseg
+from fedtables.datasets.sources.monuseg import ALL, KUMAR, OFFICIAL, ORGANS, ORGANS_OF, PARTS
 from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCES = {entry.name: entry for entry in monuseg.SOURCES}

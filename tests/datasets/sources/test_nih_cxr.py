@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import catalogue
-from datasets.catalogue import check_annotations
-from datasets.films import FULL
-from datasets.source import DataError
-from datasets.sources import nih_cxr
-from datasets.sources.nih_cxr import NAMES, SHARED, SMALL, as_chexpert, of_test
+from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import check_annotations
+from fedtables.datasets.films import FULL
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import nih_cxr
+from fedtables.datasets.sources.nih_cxr import NAMES, SHARED, SMALL, as_chexpert, of_test
 
 WHOLE, SAMPLE, SECOND = nih_cxr.SOURCES
 HEADER = (

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from datasets.source import DataError
-from datasets.sources import oasis3
-from datasets.sources.oasis3 import slices_of
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import oasis3
+from fedtables.datasets.sources.oasis3 import slices_of
 from tests.datasets.promises import OF_FILES, promised
 from tests.datasets.volumes import write_volume
 

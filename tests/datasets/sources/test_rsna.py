@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from datasets import catalogue
-from datasets.films import FULL, equalise
-from datasets.source import DataError
-from datasets.sources import rsna
-from datasets.sources.rsna import SIZE
+from fedtables.datasets import catalogue
+from fedtables.datasets.films import FULL, equalise
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import rsna
+from fedtables.datasets.sources.rsna import SIZE
 from tests.datasets.promises import OF_FILES, OF_FOLDERS, promised
 
 SOURCE, SMALL = rsna.SOURCES

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets.catalogue import check_annotations
-from datasets.source import DataError
-from datasets.sources import taskonomy
-from datasets.sources.taskonomy import ANNOTATIONS, SIZE, read_class, read_map, read_segments
+from fedtables.datasets.catalogue import check_annotations
+from fedtables.datasets.source import DataError
+from fedtables.datasets.sources import taskonomy
+from fedtables.datasets.sources.taskonomy import (
+    ANNOTATIONS,
+    SIZE,
+    read_class,
+    read_map,
+    read_segments,
+)
 from tests.datasets.promises import OF_FILES, promised
 
 SOURCE = taskonomy.SOURCES[0]

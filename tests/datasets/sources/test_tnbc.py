@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets.source import DataError, Split
-from datasets.sources import tnbc
-from datasets.sources.tnbc import PER_PATIENT
+from fedtables.datasets.source import DataError, Split
+from fedtables.datasets.sources import tnbc
+from fedtables.datasets.sources.tnbc import PER_PATIENT
 from tests.datasets.promises import OF_FOLDERS, promised
 
 SOURCE = tnbc.SOURCES[0]

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from federation.cache import StageCache
-from federation.costs import Meter, metering
-from federation.data import LabelledSet
-from federation.fitting import fit
-from federation.inside.evaluation import OracleError, is_looked_at
-from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg
+from fedtables.federation.cache import StageCache
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.fitting import fit
+from fedtables.federation.inside.evaluation import OracleError, is_looked_at
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 
 

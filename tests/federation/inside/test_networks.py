@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from federation.cache import content_digest
-from federation.costs import Meter, metering
-from federation.data import TrainingSet
-from federation.inside.networks import HeterogeneousClientsError
-from federation.inside.trainer import LocalTraining
-from federation.seeds import Seeds
-from federation.tasks.pixels import Segmentation
-from federation.training.plan import Training
-from methods.dlad import binary_cross_entropy
+from fedtables.federation.cache import content_digest
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.inside.trainer import LocalTraining
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.training.plan import Training
+from fedtables.methods.dlad import binary_cross_entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation
 from tests.methods.shards import same_bits
 
@@ -56,7 +56,7 @@ def test_a_checkpoint_with_another_head_survives_too():
         return TrainingSet(shard.images, torch.ones(len(shard), 1))
 
     checkpoint, _ = federation.stages.client_models(
-        "judge", judging, lambda client: (), outputs=1, code="federation.cache"
+        "judge", judging, lambda client: (), outputs=1, code="fedtables.federation.cache"
     )
     restored = federation.networks.module(checkpoint)
     assert same_bits(dict(restored.state_dict()), dict(modules[0].state_dict()))

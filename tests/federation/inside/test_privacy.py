@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 import torch
 
-from datasets.access import AccessError, while_fitting
-from federation.cache import StageCache
-from federation.execution import Execution
-from federation.fitting import fit
-from federation.inside.privacy import Protection
-from federation.training.plan import TrainingPlan
-from methods.fedavg import FedAvg
-from methods.fedmd import FedMD
-from methods.fedprox import FedProx
-from privacy.accounting import epsilon
-from privacy.plan import PrivacyPlan
-from privacy.releases import GaussianSteps
+from fedtables.datasets.access import AccessError, while_fitting
+from fedtables.federation.cache import StageCache
+from fedtables.federation.execution import Execution
+from fedtables.federation.fitting import fit
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fedmd import FedMD
+from fedtables.methods.fedprox import FedProx
+from fedtables.privacy.accounting import epsilon
+from fedtables.privacy.plan import PrivacyPlan
+from fedtables.privacy.releases import GaussianSteps
 from tests.federation.tiny import make_federation
 
 PLAN = PrivacyPlan("dp-sgd", epsilon=8.0)

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from federation.cache import StageCache
-from federation.seeds import Seeds
-from federation.training.loops import predict
-from federation.training.plan import TrainingPlan
-from models import catalogue
-from models.entry import NetworkEntry
+from fedtables.federation.cache import StageCache
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.models import catalogue
+from fedtables.models.entry import NetworkEntry
 from tests.federation.tiny import make_federation
 from tests.methods.shards import same_bits
 
@@ -48,7 +48,9 @@ def test_local_models_learn_their_two_classes(trained):
     ids=["plan", "shuffling", "weights", "pretrained"],
 )
 def test_what_determines_a_local_model_is_part_of_its_key(trained, monkeypatch, changes):
-    monkeypatch.setattr("models.networks.imagenet.load_imagenet", lambda model, network: None)
+    monkeypatch.setattr(
+        "fedtables.models.networks.imagenet.load_imagenet", lambda model, network: None
+    )
     assert make_federation(**changes).local_models()[0].lineage != trained[1][0].lineage
 
 

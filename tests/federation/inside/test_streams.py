@@ -2,7 +2,7 @@
 
 import pytest
 
-from federation.seeds import Seeds
+from fedtables.federation.seeds import Seeds
 from tests.federation.tiny import make_client, make_federation
 
 

@@ -4,14 +4,14 @@ from dataclasses import astuple
 
 import pytest
 
-from federation.augmentation import Augmentation
-from federation.cache import StageCache
-from federation.execution import Execution
-from federation.samples import counted
-from federation.training.plan import SteadyPenalty, TrainingPlan
-from methods.dlad import DLAD
-from methods.fedavg import FedAvg
-from methods.fedprox import FedProx
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.cache import StageCache
+from fedtables.federation.execution import Execution
+from fedtables.federation.samples import counted
+from fedtables.federation.training.plan import SteadyPenalty, TrainingPlan
+from fedtables.methods.dlad import DLAD
+from fedtables.methods.fedavg import FedAvg
+from fedtables.methods.fedprox import FedProx
 from tests.federation.tiny import make_federation
 from tests.methods.shards import same_bits, uneven_clients
 

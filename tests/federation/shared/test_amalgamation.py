@@ -6,12 +6,18 @@ import pytest
 import torch
 from torch import nn
 
-from federation.shared.amalgamation import adapt, hint_loss, hinted_for, hints_of, learn_by_hints
-from federation.tasks.pixels import Segmentation
-from federation.training.loops import predict
-from federation.training.plan import TrainingPlan
-from models.catalogue import feature_shape
-from models.cut import decoder_parameters
+from fedtables.federation.shared.amalgamation import (
+    adapt,
+    hint_loss,
+    hinted_for,
+    hints_of,
+    learn_by_hints,
+)
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.models.catalogue import feature_shape
+from fedtables.models.cut import decoder_parameters
 from tests.methods.private_servers import STUDENTS, labelled, private_servers, split
 from tests.methods.shards import copied, same_bits
 

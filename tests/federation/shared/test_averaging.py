@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from federation.shared.averaging import (
+from fedtables.federation.shared.averaging import (
     aligned,
     attention_bounds,
     average_states,
     quantised,
     restored,
 )
-from federation.tasks.images import Classification, MultiLabel
+from fedtables.federation.tasks.images import Classification, MultiLabel
 
 
 def state(**entries):

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from federation.channel import encoded_size
-from federation.shared.conditional_gan import (
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.shared.conditional_gan import (
     GanSettings,
     adversarial_loss,
     client_weights,
@@ -18,8 +18,8 @@ from federation.shared.conditional_gan import (
     make_learner,
     reference_loss,
 )
-from federation.shared.learner import steps_per_epoch
-from models.extractors import FeatureNetwork
+from fedtables.federation.shared.learner import steps_per_epoch
+from fedtables.models.extractors import FeatureNetwork
 from tests.federation.tiny import make_dense_federation, make_federation, rectangles
 from tests.methods.fediod.cases import LN3, PI, patch_logits
 

@@ -5,8 +5,8 @@ the ledger.
 import pytest
 import torch
 
-from federation.channel import Channel, Transfer, encoded_size
-from federation.shared.remote import ask
+from fedtables.federation.channel import Channel, Transfer, encoded_size
+from fedtables.federation.shared.remote import ask
 
 N, PIXELS, CLASSES = 4, 6, 3
 

@@ -5,10 +5,10 @@ targets belong to pixels.
 import pytest
 import torch
 
-from federation.augmentation import Augmentation, RandAugment
-from federation.shared.views import strong_view, update_ema, weak_view
-from federation.tasks.pixels import Segmentation
-from federation.training.inputs import augmented, unit_range
+from fedtables.federation.augmentation import Augmentation, RandAugment
+from fedtables.federation.shared.views import strong_view, update_ema, weak_view
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.training.inputs import augmented, unit_range
 from tests.federation.tiny import make_federation
 
 FLIPS = Augmentation(horizontal_flip=True, crop=1, cutout=2)

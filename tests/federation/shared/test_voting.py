@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from federation.inside.privacy import Protection
-from federation.shared.voting import smallest_vote_noise, vote
-from privacy.accounting import epsilon
-from privacy.pate import release
-from privacy.plan import PrivacyPlan
-from privacy.releases import GaussianSteps
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.shared.voting import smallest_vote_noise, vote
+from fedtables.privacy.accounting import epsilon
+from fedtables.privacy.pate import release
+from fedtables.privacy.plan import PrivacyPlan
+from fedtables.privacy.releases import GaussianSteps
 from tests.federation.tiny import CLASSES, make_federation
 
 LABELS = torch.tensor([0, 2, 1, 0])

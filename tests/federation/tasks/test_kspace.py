@@ -6,7 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.tasks.values import limits, random_columns, to_images, to_kspace, zero_filled
+from fedtables.federation.tasks.values import (
+    limits,
+    random_columns,
+    to_images,
+    to_kspace,
+    zero_filled,
+)
 
 
 def drawn_columns(width, acceleration, centre, rng):

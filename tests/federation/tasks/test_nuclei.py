@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from federation.tasks.pixels import Nuclei
-from metrics.instances import ternary
+from fedtables.federation.tasks.pixels import Nuclei
+from fedtables.metrics.instances import ternary
 
 
 def square(side, *places):

@@ -4,9 +4,9 @@ measured by.
 
 import torch
 
-from federation.tasks.base import conditioned
-from federation.tasks.values import DARK, Reconstruction
-from metrics.running import measured
+from fedtables.federation.tasks.base import conditioned
+from fedtables.federation.tasks.values import DARK, Reconstruction
+from fedtables.metrics.running import measured
 
 TASK = Reconstruction()
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from federation.tasks.pixels import BRATS, TUMOUR, Regions
+from fedtables.federation.tasks.pixels import BRATS, TUMOUR, Regions
 
 LABELS = torch.tensor([[[0, 1], [2, 4]]])
 """One image of 2 x 2 pixels: background, necrosis, oedema, enhancing tumour."""

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from datasets.source import CLASS, MAP, SEGMENTS, Annotation
-from federation.tasks.base import conditioned
-from federation.tasks.images import Classification, MultiLabel, placed
-from federation.tasks.pixels import Segmentation
-from federation.tasks.targets import resize_targets, targets_of, task_of
-from federation.tasks.values import DenseRegression
-from metrics.names import is_count
-from metrics.running import measured
+from fedtables.datasets.source import CLASS, MAP, SEGMENTS, Annotation
+from fedtables.federation.tasks.base import conditioned
+from fedtables.federation.tasks.images import Classification, MultiLabel, placed
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.targets import resize_targets, targets_of, task_of
+from fedtables.federation.tasks.values import DenseRegression
+from fedtables.metrics.names import is_count
+from fedtables.metrics.running import measured
 
 TASK = Classification(3)
 OUTPUTS = torch.tensor([[0.0, 0.0, 0.0], [math.log(2), 0.0, 0.0]])

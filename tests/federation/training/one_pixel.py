@@ -5,10 +5,10 @@ from dataclasses import fields
 import torch
 from torch import nn
 
-from federation.data import TrainingSet
-from federation.training.inputs import Inputs, Normalisation
-from federation.training.loops import train
-from federation.training.plan import Training, TrainingPlan
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.training.inputs import Inputs, Normalisation
+from fedtables.federation.training.loops import train
+from fedtables.federation.training.plan import Training, TrainingPlan
 
 PLAIN = Normalisation((0.0,), (1.0,))
 

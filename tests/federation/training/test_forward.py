@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from federation.execution import DEFAULT
-from federation.training.loops import forward_pass
-from methods.fedavg import FedAvg
+from fedtables.federation.execution import DEFAULT
+from fedtables.federation.training.loops import forward_pass
+from fedtables.methods.fedavg import FedAvg
 from tests.federation.tiny import make_federation
 from tests.methods.shards import client_with
 

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from federation.augmentation import Augmentation
-from federation.costs import Meter, metering
-from federation.training.inputs import (
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.training.inputs import (
     Inputs,
     Normalisation,
     batches,
     unit_range,
 )
-from federation.training.loops import predict
+from fedtables.federation.training.loops import predict
 from tests.federation.training.one_pixel import (
     PLAIN,
     DropsHalf,

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from federation.costs import Meter, metering
-from federation.training.plan import DivergedError, SteadyPenalty, TrainingPlan
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.training.plan import DivergedError, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (
     DropsHalf,
     fit,

@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from federation.costs import Meter, metering
-from federation.data import LabelledSet
-from federation.tasks.images import Classification, MultiLabel
-from federation.tasks.pixels import Segmentation
-from federation.tasks.values import DenseRegression
-from federation.training import loops
-from federation.training.inputs import Normalisation
-from federation.training.loops import evaluate, predict
-from metrics.running import measured
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.data import LabelledSet
+from fedtables.federation.tasks.images import Classification, MultiLabel
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.values import DenseRegression
+from fedtables.federation.training import loops
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.loops import evaluate, predict
+from fedtables.metrics.running import measured
 
 NORMALISE = Normalisation((0.5,), (0.25,))
 GENERATOR = torch.Generator().manual_seed(3)

@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.execution import DEFAULT, Execution
-from federation.training import loops
-from federation.training.inputs import Normalisation, unit_range
-from federation.training.loops import forward_pass, predict
+from fedtables.federation.execution import DEFAULT, Execution
+from fedtables.federation.training import loops
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.federation.training.loops import forward_pass, predict
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.federation.training.one_pixel import fit, sgd
 

@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.costs import Meter, metering
-from federation.data import TrainingSet
-from federation.training.inputs import Inputs
-from federation.training.plan import DivergedError, Training, TrainingPlan
-from federation.training.private import (
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.data import TrainingSet
+from fedtables.federation.training.inputs import Inputs
+from fedtables.federation.training.plan import DivergedError, Training, TrainingPlan
+from fedtables.federation.training.private import (
     MixingLayerError,
     PrivateSteps,
     check_separable,

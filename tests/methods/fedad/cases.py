@@ -2,8 +2,8 @@
 
 import torch
 
-from models.cut import encode
-from models.saliency import class_attention
+from fedtables.models.cut import encode
+from fedtables.models.saliency import class_attention
 from tests.methods.shards import network_inputs
 
 SIDE = 2

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
+from fedtables.methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
 from tests.federation.tiny import (
     make_dense_federation,
     make_federation,

@@ -4,18 +4,18 @@ import pytest
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from baselines.average_distillation import AverageDistillation
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
-from federation.tasks.pixels import Segmentation
-from federation.tasks.values import Reconstruction
-from federation.training.loops import predict
-from federation.training.plan import TrainingPlan
-from federation.windows import Window
-from methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
-from methods.feddf import FedDF
-from methods.fedmd import FedMD
-from models.entry import ModelError
+from fedtables.baselines.average_distillation import AverageDistillation
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.tasks.pixels import Segmentation
+from fedtables.federation.tasks.values import Reconstruction
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.federation.windows import Window
+from fedtables.methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
+from fedtables.methods.feddf import FedDF
+from fedtables.methods.fedmd import FedMD
+from fedtables.models.entry import ModelError
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.methods.fedad.cases import transferred
 from tests.methods.shards import network_inputs

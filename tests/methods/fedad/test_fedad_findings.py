@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
-from federation.inside.privacy import Protection
-from federation.tasks.images import MultiLabel
-from federation.training.plan import TrainingPlan
-from methods.fedad import FedAD
-from privacy.plan import DP_SGD, PrivacyPlan
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.tasks.images import MultiLabel
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedad import FedAD
+from fedtables.privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import make_federation
 from tests.methods.fedad.cases import attention_of, transferred
 

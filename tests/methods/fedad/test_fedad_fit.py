@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from federation.augmentation import Augmentation
-from federation.channel import encoded_size
-from federation.data import state_of
-from federation.inside.privacy import Protection
-from federation.training.plan import TrainingPlan
-from methods.fedad import FedAD, lower_loss, upper_loss
-from models.cut import encode
-from models.saliency import class_attention
-from privacy.plan import DP_SGD, PrivacyPlan
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.data import state_of
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.methods.fedad import FedAD, lower_loss, upper_loss
+from fedtables.models.cut import encode
+from fedtables.models.saliency import class_attention
+from fedtables.privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.fedad.cases import SIDE, attention_of
 from tests.methods.shards import (

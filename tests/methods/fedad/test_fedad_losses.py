@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.tasks.images import MultiLabel
-from methods.fedad import (
+from fedtables.federation.tasks.images import MultiLabel
+from fedtables.methods.fedad import (
     Answers,
     FedAD,
     ensemble_logits,

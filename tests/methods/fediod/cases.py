@@ -4,9 +4,9 @@ import math
 
 import torch
 
-from federation.inside.privacy import Protection
-from methods.fediod import FedIOD
-from privacy.plan import PrivacyPlan
+from fedtables.federation.inside.privacy import Protection
+from fedtables.methods.fediod import FedIOD
+from fedtables.privacy.plan import PrivacyPlan
 from tests.federation.tiny import make_federation
 
 LN2, LN3, LN4 = math.log(2), math.log(3), math.log(4)

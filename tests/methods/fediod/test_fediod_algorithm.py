@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from federation.augmentation import Augmentation
-from federation.channel import encoded_size
-from federation.data import PublicData
-from federation.training.inputs import augmented
-from methods.fediod import FedIOD
-from methods.fediod.losses import entropy
+from fedtables.federation.augmentation import Augmentation
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.data import PublicData
+from fedtables.federation.training.inputs import augmented
+from fedtables.methods.fediod import FedIOD
+from fedtables.methods.fediod.losses import entropy
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.fediod.cases import LN3, PI, patch_logits
 from tests.methods.shards import booked, client_with, recorded, same_bits, size, uneven_clients
@@ -153,7 +153,7 @@ def test_a_clients_own_images_are_cropped_and_flipped_for_its_discriminator_and_
         seen.append(how)
         return augmented(images, how, *others)
 
-    monkeypatch.setattr("methods.fediod.parties.augmented", look)
+    monkeypatch.setattr("fedtables.methods.fediod.parties.augmented", look)
     changes = {"augmentation": Augmentation(crop=1, horizontal_flip=True, cutout=4)}
     first = quick(augment_own=True).fit(make_federation(**changes))
     assert seen == [Augmentation(crop=1, horizontal_flip=True)] * (2 * 2 * 3)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from methods.fediod.losses import (
+from fedtables.methods.fediod.losses import (
     adversarial_loss,
     aggregate,
     class_balance,

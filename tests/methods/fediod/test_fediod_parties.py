@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from federation.costs import Meter, metering
-from federation.seeds import Seeds, Stream
-from methods.fediod import FedIOD
-from methods.fediod.parties import make_nodes, noisy_scores
-from privacy.accounting import epsilon
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.seeds import Seeds, Stream
+from fedtables.methods.fediod import FedIOD
+from fedtables.methods.fediod.parties import make_nodes, noisy_scores
+from fedtables.privacy.accounting import epsilon
 from tests.federation.tiny import CLASSES, make_client, make_federation
 from tests.methods.fediod.cases import PRIVATE, private_federation
 from tests.methods.shards import booked, recorded, size

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from methods.fedsa import FedSA
+from fedtables.methods.fedsa import FedSA
 from tests.methods.private_servers import quick
 
 RELEASED = {

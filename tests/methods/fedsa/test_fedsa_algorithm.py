@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.fedavg_plus import FedAvgPlus
-from baselines.fedmd_plus import FedMDPlus
-from federation.channel import encoded_size
-from federation.data import state_of
-from federation.inside.trainer import Trainer
-from federation.samples import counted
-from federation.seeds import Seeds
-from federation.shared import amalgamation
-from federation.shared.amalgamation import adapt, hinted_for
-from federation.shared.averaging import average_states
-from federation.tasks.images import Classification
-from federation.training.inputs import Normalisation
-from federation.training.plan import DivergedError
-from methods import fedsa
-from methods.fedsa import FedSA
-from models.saliency import input_gradient
+from fedtables.baselines.fedavg_plus import FedAvgPlus
+from fedtables.baselines.fedmd_plus import FedMDPlus
+from fedtables.federation.channel import encoded_size
+from fedtables.federation.data import state_of
+from fedtables.federation.inside.trainer import Trainer
+from fedtables.federation.samples import counted
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.shared import amalgamation
+from fedtables.federation.shared.amalgamation import adapt, hinted_for
+from fedtables.federation.shared.averaging import average_states
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Normalisation
+from fedtables.federation.training.plan import DivergedError
+from fedtables.methods import fedsa
+from fedtables.methods.fedsa import FedSA
+from fedtables.models.saliency import input_gradient
 from tests.federation.tiny import CLASSES, bright_images
 from tests.methods.fedsa.cases import RELEASED, told
 from tests.methods.private_servers import (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from federation.seeds import Seeds
-from methods import fedsa
-from methods.fedsa import (
+from fedtables.federation.seeds import Seeds
+from fedtables.methods import fedsa
+from fedtables.methods.fedsa import (
     FedSA,
     aggregation_weights,
     image_distance,

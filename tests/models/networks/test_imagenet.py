@@ -7,11 +7,11 @@ import timm
 import torch
 from torch import nn
 
-from models.catalogue import build
-from models.networks import imagenet
-from models.networks.imagenet import DepthwiseConv2d, load_imagenet, poolings_that_fit
-from models.weight_files import WeightFile
-from results.files import DataError, file_digest
+from fedtables.models.catalogue import build
+from fedtables.models.networks import imagenet
+from fedtables.models.networks.imagenet import DepthwiseConv2d, load_imagenet, poolings_that_fit
+from fedtables.models.weight_files import WeightFile
+from fedtables.results.files import DataError, file_digest
 
 
 @pytest.fixture

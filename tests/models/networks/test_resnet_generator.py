@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.networks.resnet_generator import NETWORKS, ResNetGenerator, reflected
+from fedtables.models.networks.resnet_generator import NETWORKS, ResNetGenerator, reflected
 
 
 def test_parameters_by_hand():

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.catalogue import build
-from models.networks.small import (
+from fedtables.models.catalogue import build
+from fedtables.models.networks.small import (
     BasicBlock,
     MeanOfQuarters,
     PreActivationBlock,

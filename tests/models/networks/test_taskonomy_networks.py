@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.networks.taskonomy import Bottleneck, TaskonomyResNet50, bottleneck
+from fedtables.models.networks.taskonomy import Bottleneck, TaskonomyResNet50, bottleneck
 
 
 @pytest.fixture(scope="module")

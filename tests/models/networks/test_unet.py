@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.catalogue import build
-from models.networks.unet import LARGEST, NonLocal, UNet, unet_bn, unet_in
+from fedtables.models.catalogue import build
+from fedtables.models.networks.unet import LARGEST, NonLocal, UNet, unet_bn, unet_in
 
 SIDES = (32, 32)
 

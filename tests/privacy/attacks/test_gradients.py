@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from torch import nn
 
-from metrics.images import match, psnr
-from models.catalogue import build
-from privacy.attacks.gradients import (
+from fedtables.metrics.images import match, psnr
+from fedtables.models.catalogue import build
+from fedtables.privacy.attacks.gradients import (
     Attack,
     cosine_distance,
     deep_leakage,
@@ -23,8 +23,8 @@ from privacy.attacks.gradients import (
     squared_distance,
     total_variation,
 )
-from privacy.attacks.matching import FOUND, Message, Search
-from privacy.attacks.threat import ThreatModel, share, squared_norm
+from fedtables.privacy.attacks.matching import FOUND, Message, Search
+from fedtables.privacy.attacks.threat import ThreatModel, share, squared_norm
 
 ONE = ThreatModel()
 STEP = ThreatModel("update", local_lr=0.05)

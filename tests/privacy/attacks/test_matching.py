@@ -8,9 +8,14 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import nn
 
-from models.catalogue import build
-from privacy.attacks.matching import Search, match_answers, relative_distance, trained_weights
-from privacy.attacks.threat import ThreatModel, share
+from fedtables.models.catalogue import build
+from fedtables.privacy.attacks.matching import (
+    Search,
+    match_answers,
+    relative_distance,
+    trained_weights,
+)
+from fedtables.privacy.attacks.threat import ThreatModel, share
 
 SIDE, CLASSES = 8, 10
 STEP = ThreatModel("update", local_lr=0.5)

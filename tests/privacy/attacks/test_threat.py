@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from models.catalogue import build
-from privacy.attacks.threat import ThreatModel, share, squared_norm
+from fedtables.models.catalogue import build
+from fedtables.privacy.attacks.threat import ThreatModel, share, squared_norm
 
 
 def linear(weight):

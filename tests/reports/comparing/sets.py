@@ -2,11 +2,11 @@
 
 import json
 
-from reports.comparing.compare import compare_results
-from reports.comparing.rule import COST, Rule
-from reports.tables.resultset import read_set
-from results.record import Measurement
-from results.store import CSV_COLUMNS, records_of, summarise, write_csv
+from fedtables.reports.comparing.compare import compare_results
+from fedtables.reports.comparing.rule import COST, Rule
+from fedtables.reports.tables.resultset import read_set
+from fedtables.results.record import Measurement
+from fedtables.results.store import CSV_COLUMNS, records_of, summarise, write_csv
 from tests.records import made_record
 
 BASE = {

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from metrics.names import facts
-from reports.comparing.comparable import run_noise, same_machine, spread
-from reports.comparing.compare import compare_results
-from reports.comparing.rule import Rule
-from reports.tables.resultset import ResultSet, read_pair
-from results.files import ResultsError
-from results.record import Record
+from fedtables.metrics.names import facts
+from fedtables.reports.comparing.comparable import run_noise, same_machine, spread
+from fedtables.reports.comparing.compare import compare_results
+from fedtables.reports.comparing.rule import Rule
+from fedtables.reports.tables.resultset import ResultSet, read_pair
+from fedtables.results.files import ResultsError
+from fedtables.results.record import Record
 from tests.reports.comparing.sets import (
     differences,
     line,

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from reports.comparing.rule import MOVED
-from reports.tables.resultset import read_set
-from results.files import ResultsError
-from results.store import CSV_COLUMNS, records_of, summarise, write_csv
+from fedtables.reports.comparing.rule import MOVED
+from fedtables.reports.tables.resultset import read_set
+from fedtables.results.files import ResultsError
+from fedtables.results.store import CSV_COLUMNS, records_of, summarise, write_csv
 from tests.reports.comparing.sets import (
     RUN,
     differences,

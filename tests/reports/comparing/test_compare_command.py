@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from reports.__main__ import app
-from results.sourcecode import ROOT
-from results.store import write_csv
+from fedtables.reports.__main__ import app
+from fedtables.results.sourcecode import ROOT
+from fedtables.results.store import write_csv
 from tests.reports.comparing.sets import line
 
 VALUES = {"fedavg": "0.90", "feddf": "0.80", "fedmd": "0.70"}

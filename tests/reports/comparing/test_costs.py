@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.comparing.rule import COST
+from fedtables.reports.comparing.rule import COST
 from tests.reports.comparing.sets import (
     RUN,
     differences,

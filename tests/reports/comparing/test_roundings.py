@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from metrics.names import facts
-from reports.comparing.compare import compare_results
-from reports.comparing.rule import CELL, Difference, Rule
-from reports.tables.resultset import ResultSet, read_set
-from results.record import Measurement, Record
-from results.store import TableFiles, summarise, write_csv
+from fedtables.metrics.names import facts
+from fedtables.reports.comparing.compare import compare_results
+from fedtables.reports.comparing.rule import CELL, Difference, Rule
+from fedtables.reports.tables.resultset import ResultSet, read_set
+from fedtables.results.record import Measurement, Record
+from fedtables.results.store import TableFiles, summarise, write_csv
 from tests.records import made_record
 
 REFERENCE, WRONG_SIGN = "reference", "wrong-sign"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.comparing.rule import explained, holm, measurements, p_value
+from fedtables.reports.comparing.rule import explained, holm, measurements, p_value
 
 
 def cell(value, std=None, n=1):

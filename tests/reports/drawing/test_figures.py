@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from reports.drawing.figures import (
+from fedtables.reports.drawing.figures import (
     ONE_COLUMN,
     TWO_COLUMNS,
     Texts,
@@ -16,7 +16,7 @@ from reports.drawing.figures import (
     page,
     texts_of,
 )
-from reports.tables.units import scale_of
+from fedtables.reports.tables.units import scale_of
 from tests.reports.drawn import layout
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.tables import registry
-from reports.drawing.palette import BOUND, SPARE, listed, looks_of
-from reports.tables.table import Layout
+from fedtables.benchmarks.tables import registry
+from fedtables.reports.drawing.palette import BOUND, SPARE, listed, looks_of
+from fedtables.reports.tables.table import Layout
 from tests.reports.drawn import layout
 
 TABLES = [

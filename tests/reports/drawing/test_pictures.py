@@ -4,7 +4,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from reports.drawing.pictures import (
+from fedtables.reports.drawing.pictures import (
     class_colours,
     image_grid,
     image_rows,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from reports.drawing import plots
-from reports.drawing.frames import panel_names
-from reports.tables.table import Panel
+from fedtables.reports.drawing import plots
+from fedtables.reports.drawing.frames import panel_names
+from fedtables.reports.tables.table import Panel
 from tests.reports.drawn import COLUMNS, layout, line, shown, visible
 
 

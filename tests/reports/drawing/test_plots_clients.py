@@ -1,6 +1,6 @@
 """How much of each client leaks."""
 
-from reports.drawing import plots_clients
+from fedtables.reports.drawing import plots_clients
 from tests.reports.drawn import layout, line, shown
 
 COLUMN = "dataset=x"

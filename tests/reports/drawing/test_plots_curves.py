@@ -1,6 +1,6 @@
 """Plots of curves over epochs."""
 
-from reports.drawing import plots_curves
+from fedtables.reports.drawing import plots_curves
 from tests.reports.drawn import layout, line, shown, visible
 
 

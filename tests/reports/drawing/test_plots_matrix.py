@@ -1,6 +1,6 @@
 """Matrices of what was trained here and tested there."""
 
-from reports.drawing.plots_matrix import is_matrix, site_plot
+from fedtables.reports.drawing.plots_matrix import is_matrix, site_plot
 from tests.reports.drawn import layout, line, shown, table_of
 
 COLUMNS = [f"train={a} test={b}" for a in ("x", "y") for b in ("x", "y", "average")]

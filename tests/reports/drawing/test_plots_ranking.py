@@ -5,10 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from reports.drawing.figures import Texts
-from reports.drawing.palette import Look
-from reports.drawing.plots_ranking import GREY, Plane, front_plot, parallel_plot, rank_plot
-from reports.tables.ranking import spots
+from fedtables.reports.drawing.figures import Texts
+from fedtables.reports.drawing.palette import Look
+from fedtables.reports.drawing.plots_ranking import (
+    GREY,
+    Plane,
+    front_plot,
+    parallel_plot,
+    rank_plot,
+)
+from fedtables.reports.tables.ranking import spots
 
 LOOKS = {name: Look(colour, "s", "") for name, colour in (("a", "#112233"), ("b", "#445566"))}
 TITLES = {"a": "A", "b": "B"}

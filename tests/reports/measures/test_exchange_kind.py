@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from reports.measures.exchange import EXCHANGED, MEASURES, SCORED
-from reports.tables.table import Layout, ShownTable
-from results.record import FAILED
+from fedtables.reports.measures.exchange import EXCHANGED, MEASURES, SCORED
+from fedtables.reports.tables.table import Layout, ShownTable
+from fedtables.results.record import FAILED
 from tests.reports.drawn import table_of
 from tests.reports.tables.test_standings import LINES, TITLES
 from tests.reports.written_results import COLUMNS, record

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reports.measures.kind import arrays_of, find_kind, with_arrays
-from reports.tables.table import ShownTable
-from results.arrays import pack
-from results.record import FAILED
+from fedtables.reports.measures.kind import arrays_of, find_kind, with_arrays
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results.arrays import pack
+from fedtables.results.record import FAILED
 from tests.reports.drawn import layout, table_of, visible
 from tests.reports.written_results import COLUMNS, record
 

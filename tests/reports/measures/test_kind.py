@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.drawing import plots
-from reports.measures import kind
-from reports.measures.final import Bandwidth
-from reports.measures.kind import Kind, find_kind
-from reports.pages.sheet import Sheet
+from fedtables.reports.drawing import plots
+from fedtables.reports.measures import kind
+from fedtables.reports.measures.final import Bandwidth
+from fedtables.reports.measures.kind import Kind, find_kind
+from fedtables.reports.pages.sheet import Sheet
 from tests.reports.drawn import layout, line, table_of
 
 LINES = table_of([line("a", "epoch=1", "0.25"), line("a", "epoch=2", "0.5")])
@@ -53,7 +53,7 @@ class Toy(Kind):
 def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(monkeypatch):
     toys = SimpleNamespace(MEASURES={"toy-measure": Toy()})
     monkeypatch.setattr(kind, "folder_modules", lambda folder: [f"{folder}.toys"])
-    monkeypatch.setitem(sys.modules, "reports.measures.toys", toys)
+    monkeypatch.setitem(sys.modules, "fedtables.reports.measures.toys", toys)
     monkeypatch.setattr(kind, "_kinds", kind._kinds.__wrapped__)
     shown = Sheet(layout(), "A paper", "", "toy-measure").shown(LINES)
     assert shown["value"].tolist() == [0.5, 1.0]

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from reports.measures.teachers import MEASURES
-from results.record import FAILED, Measurement
+from fedtables.reports.measures.teachers import MEASURES
+from fedtables.results.record import FAILED, Measurement
 from tests.reports.written_results import record
 
 ROWS = {"scratch": "Scratch", "transfer": "Transfer"}

@@ -11,17 +11,17 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from reports.__main__ import app
-from reports.pages.build import (
+from fedtables.reports.__main__ import app
+from fedtables.reports.pages.build import (
     build_pages,
     gallery_page,
     redraw_results,
     shown_results,
     standings_in,
 )
-from reports.pages.sheet import Sheet, commits
-from results.files import ResultsError
-from results.sourcecode import ROOT
+from fedtables.reports.pages.sheet import Sheet, commits
+from fedtables.results.files import ResultsError
+from fedtables.results.sourcecode import ROOT
 from tests.reports.tables.test_standings import LINES, line, scored
 from tests.reports.tables.test_standings import record as run_of
 from tests.reports.written_results import COLUMNS, PIXEL, record, write_results
@@ -165,7 +165,9 @@ def test_a_picture_hangs_on_no_setting_of_a_user(tmp_path, files, settings, envi
 
 
 def test_a_notebook_keeps_the_backend_that_it_asked_for():
-    program = "import reports.drawing, matplotlib, os; print(matplotlib.rcParams['backend'])"
+    program = (
+        "import fedtables.reports.drawing, matplotlib, os; print(matplotlib.rcParams['backend'])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,

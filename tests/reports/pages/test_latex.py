@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.pages.latex import escape, latex_table
+from fedtables.reports.pages.latex import escape, latex_table
 from tests.reports.drawn import layout, line, table_of
 
 

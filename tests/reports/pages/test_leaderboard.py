@@ -7,10 +7,10 @@ import re
 import pandas as pd
 import pytest
 
-from reports.drawing.palette import listed, looks
-from reports.measures.exchange import SCORED
-from reports.pages import leaderboard
-from reports.pages.leaderboard import (
+from fedtables.reports.drawing.palette import listed, looks
+from fedtables.reports.measures.exchange import SCORED
+from fedtables.reports.pages import leaderboard
+from fedtables.reports.pages.leaderboard import (
     column_of,
     draw_axes,
     draw_fronts,
@@ -18,7 +18,7 @@ from reports.pages.leaderboard import (
     render_leaderboard,
     share_of_best,
 )
-from reports.tables.standings import planes, standings_of
+from fedtables.reports.tables.standings import planes, standings_of
 from tests.reports.tables.test_standings import LINES, TITLES, line, scored
 
 COSTS = [

@@ -4,8 +4,8 @@ computes, it filters, picks, and fits a phone.
 
 import pytest
 
-from reports.pages.leaderboard import render_leaderboard
-from reports.tables.standings import ranking, standings_of
+from fedtables.reports.pages.leaderboard import render_leaderboard
+from fedtables.reports.tables.standings import ranking, standings_of
 from tests.reports.pages.test_leaderboard import COSTS
 from tests.reports.tables.test_standings import TITLES, line, scored
 

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from reports.pages.measured import (
+from fedtables.reports.pages.measured import (
     coverage,
     covered,
     printed_numbers,
     standing,
     verdict_kind,
 )
-from results import published
-from results.published import claims
+from fedtables.results import published
+from fedtables.results.published import claims
 
 
 def result(name, lines, seeds=(0,), judged=(), paper="dlad"):

@@ -10,18 +10,18 @@ from html.parser import HTMLParser
 import pytest
 from typer.testing import CliRunner
 
-from reports.__main__ import app
-from reports.pages.build import build_pages
-from reports.pages.page import (
+from fedtables.reports.__main__ import app
+from fedtables.reports.pages.build import build_pages
+from fedtables.reports.pages.page import (
     cell_of,
     panel_rows,
     render_page,
     spread_of,
 )
-from reports.pages.result_files import find_results
-from reports.pages.sheet import Sheet
-from reports.tables.table import blocks
-from results.files import ResultsError
+from fedtables.reports.pages.result_files import find_results
+from fedtables.reports.pages.sheet import Sheet
+from fedtables.reports.tables.table import blocks
+from fedtables.results.files import ResultsError
 from tests.reports.drawn import layout, line, table_of
 from tests.reports.written_results import COLUMNS, PIXEL, record, write_results
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from reports.pages.build import build_pages
+from fedtables.reports.pages.build import build_pages
 from tests.reports.written_results import write_results
 
 

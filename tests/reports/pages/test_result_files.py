@@ -2,9 +2,9 @@
 
 import pytest
 
-from federation.execution import COMPILE, PRECISIONS, Execution
-from reports.pages.result_files import Result, find_results
-from results.files import ResultsError
+from fedtables.federation.execution import COMPILE, PRECISIONS, Execution
+from fedtables.reports.pages.result_files import Result, find_results
+from fedtables.results.files import ResultsError
 from tests.reports.written_results import write_results
 
 

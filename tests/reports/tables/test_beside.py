@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.tables.beside import Attack, attack_on, with_leakage, with_private
-from reports.tables.standings import Standing, standings_of
+from fedtables.reports.tables.beside import Attack, attack_on, with_leakage, with_private
+from fedtables.reports.tables.standings import Standing, standings_of
 from tests.reports.tables.test_standings import LINES, line, record, scored
 
 TOYS = scored([{**one, "data": "toys"} for one in LINES])

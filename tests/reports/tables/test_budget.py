@@ -6,10 +6,15 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reports.tables.budget import budget_rows, markdown_budget, terminal_budget, unequal_rows
-from reports.tables.notes import legend
-from reports.tables.terminal import terminal_tables
-from results.record import FAILED
+from fedtables.reports.tables.budget import (
+    budget_rows,
+    markdown_budget,
+    terminal_budget,
+    unequal_rows,
+)
+from fedtables.reports.tables.notes import legend
+from fedtables.reports.tables.terminal import terminal_tables
+from fedtables.results.record import FAILED
 from tests.reports.drawn import layout, line, page_of, table_of
 from tests.reports.written_results import record
 

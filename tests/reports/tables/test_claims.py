@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from reports.tables.claims import (
+from fedtables.reports.tables.claims import (
     COUNTS,
     Outcome,
     Verdict,
@@ -16,8 +16,8 @@ from reports.tables.claims import (
     judge_expectation,
     published_values,
 )
-from reports.tables.predicates import ClaimError, Value, parse
-from results import published
+from fedtables.reports.tables.predicates import ClaimError, Value, parse
+from fedtables.results import published
 
 CLAIMS = [(paper, claim) for paper in published.papers() for claim in published.claims(paper)]
 

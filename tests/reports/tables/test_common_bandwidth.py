@@ -4,12 +4,18 @@ there.
 
 import pytest
 
-from reports.drawing import plots_curves
-from reports.drawing.figures import FIRST_REACHED, HIGHEST_COMMON
-from reports.tables.bandwidth import at_which, only_common, sentences, summary, with_common
-from reports.tables.table import ShownTable
-from results.record import FAILED, Measurement
-from results.store import records_of, summarise
+from fedtables.reports.drawing import plots_curves
+from fedtables.reports.drawing.figures import FIRST_REACHED, HIGHEST_COMMON
+from fedtables.reports.tables.bandwidth import (
+    at_which,
+    only_common,
+    sentences,
+    summary,
+    with_common,
+)
+from fedtables.reports.tables.table import ShownTable
+from fedtables.results.record import FAILED, Measurement
+from fedtables.results.store import records_of, summarise
 from tests.records import made_record
 from tests.reports.drawn import layout
 

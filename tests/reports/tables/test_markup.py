@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.tables.markup import code, escaped, markdown_table
+from fedtables.reports.tables.markup import code, escaped, markdown_table
 
 
 @pytest.mark.parametrize(

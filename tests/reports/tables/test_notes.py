@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reports.tables.notes import legend
+from fedtables.reports.tables.notes import legend
 from tests.reports.drawn import layout, line, page_of, table_of
 
 BEST_OF, LAST = {"statistic": "best of 9 epochs"}, {"statistic": "after the last of 9 epochs"}

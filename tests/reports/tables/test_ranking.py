@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.tables.ranking import (
+from fedtables.reports.tables.ranking import (
     complete,
     critical_difference,
     friedman,

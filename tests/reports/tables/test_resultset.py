@@ -2,9 +2,9 @@
 
 import pytest
 
-from reports.tables.resultset import read_pair, read_set
-from results.files import ResultsError
-from results.store import write_csv
+from fedtables.reports.tables.resultset import read_pair, read_set
+from fedtables.results.files import ResultsError
+from fedtables.results.store import write_csv
 from tests.reports.comparing.sets import line as one_seed
 
 

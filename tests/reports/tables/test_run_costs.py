@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from reports.tables.run_costs import at_cost, reached, seconds_by_epoch
-from results.arrays import pack
+from fedtables.reports.tables.run_costs import at_cost, reached, seconds_by_epoch
+from fedtables.results.arrays import pack
 from tests.reports.tables.test_standings import record
 
 

@@ -6,10 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.tables.ranking import Spot
-from reports.tables.standings import at_epsilon, costs, fronts, planes, ranking, standings_of
-from reports.tables.standings_files import dumped
-from reports.tables.table import ShownTable
+from fedtables.reports.tables.ranking import Spot
+from fedtables.reports.tables.standings import (
+    at_epsilon,
+    costs,
+    fronts,
+    planes,
+    ranking,
+    standings_of,
+)
+from fedtables.reports.tables.standings_files import dumped
+from fedtables.reports.tables.table import ShownTable
 from tests.records import made_record
 from tests.reports.drawn import table_of
 

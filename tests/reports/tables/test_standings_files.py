@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
-from reports.tables.standings import fronts, standings_of
-from reports.tables.standings_files import NUMBERS, as_csv, as_json, dumped, methods_csv
+from fedtables.reports.tables.standings import fronts, standings_of
+from fedtables.reports.tables.standings_files import NUMBERS, as_csv, as_json, dumped, methods_csv
 from tests.reports.tables.test_standings import LINES, line, scored
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reports.pages.latex import latex_table
-from reports.tables.notes import legend
-from reports.tables.table import (
+from fedtables.reports.pages.latex import latex_table
+from fedtables.reports.tables.notes import legend
+from fedtables.reports.tables.table import (
     best_rows,
     blocks,
     measured_columns,
@@ -16,8 +16,8 @@ from reports.tables.table import (
     panels,
     published_text,
 )
-from reports.tables.terminal import terminal_tables
-from reports.tables.units import scale_of
+from fedtables.reports.tables.terminal import terminal_tables
+from fedtables.reports.tables.units import scale_of
 from tests.reports.drawn import COLUMNS, layout, line, page_of, table_of
 
 FRACTION = scale_of("accuracy", "fraction")

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.drawing import plots_matrix, plots_teachers
-from reports.tables.table import ShownTable
-from reports.tables.teachers import correlations, printed_correlations, sentences, totals
-from results.record import FAILED
-from results.store import records_of, summarise
+from fedtables.reports.drawing import plots_matrix, plots_teachers
+from fedtables.reports.tables.table import ShownTable
+from fedtables.reports.tables.teachers import correlations, printed_correlations, sentences, totals
+from fedtables.results.record import FAILED
+from fedtables.results.store import records_of, summarise
 from tests.reports.drawn import layout, line, shown, visible
 from tests.reports.teacher_records import (
     COLUMNS,

@@ -4,7 +4,7 @@ the unit.
 
 import pytest
 
-from reports.tables.units import scale_of, unit_of
+from fedtables.reports.tables.units import scale_of, unit_of
 
 
 @pytest.mark.parametrize(
