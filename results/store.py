@@ -270,14 +270,14 @@ def read_sealed_csv(path: Path, required: Sequence[str], others: Sequence[str]) 
         if name not in (*required, *others, CHECK):
             raise ResultsError(
                 f"{path} has a column {name!r}, which nothing of this suite writes; regenerate the"
-                " table with `python -m benchmarks reproduce`"
+                " table with `fedtables reproduce`"
             )
     for number, line in enumerate(lines):
         rest = {name: text for name, text in line.items() if name != CHECK}
         if CHECK in line and line[CHECK] != _check(rest, number, len(lines)):
             raise ResultsError(
                 f"{path} line {number + 2} is not as it was written; regenerate the table with"
-                " `python -m benchmarks reproduce`"
+                " `fedtables reproduce`"
             )
     return lines
 
@@ -295,7 +295,7 @@ def read_csv(path: Path, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFr
         return _parsed(path.read_bytes().decode(), required)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ResultsError(
-            f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`."
+            f"cannot read {path}: {error}. Regenerate it with `fedtables reproduce`."
         ) from error
     except ValueError as error:
         raise ResultsError(f"{path} {error}") from error

@@ -41,14 +41,14 @@ def every_content_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def run_command(
     *arguments: str, timeout: int = 900, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """`python -m MODULE ARGUMENTS` in the checkout."""
+    """`fedtables ARGUMENTS` in the checkout."""
     env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment}
-    return run_forked(*arguments, timeout=timeout, env=env)
+    return run_forked("fedtables", *arguments, timeout=timeout, env=env)
 
 
 @pytest.fixture
 def command():
-    """Runs `python -m MODULE ARGUMENTS` with the test's cache and data home."""
+    """Runs `fedtables ARGUMENTS` with the test's cache and data home."""
     return run_command
 
 
@@ -77,7 +77,7 @@ def shared_home(tmp_path_factory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def shared_command(shared_home):
-    """`python -m MODULE ARGUMENTS` with the cache of all tests: what one of them has computed, none
+    """`fedtables ARGUMENTS` with the cache of all tests: what one of them has computed, none
     computes again.
     """
     return functools.partial(run_command, **shared_home)

@@ -60,7 +60,7 @@ ROOMS = {
         "surroundings",
         "costs",
     ),
-    "reports": ("pages", "comparing", "measures", "drawing", "tables"),
+    "reports": ("commands", "pages", "comparing", "measures", "drawing", "tables"),
 }
 """Inside a floor, from the top down: a room imports from itself and from those behind it. A room is
 a folder, or a file beside the folders; `__main__` and the speed benchmarks stand above all."""

@@ -63,7 +63,7 @@ def some_tables(tables: list[str] | None) -> list[str]:
             name for name, table in registry.all_tables().items() if table is not None
         )
         raise SpecError(
-            f"which table? Try first: python -m benchmarks reproduce {FIRST} (about two"
+            f"which table? Try first: fedtables reproduce {FIRST} (about two"
             f" minutes). Reproducible: {known}"
         )
     return tables

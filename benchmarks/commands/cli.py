@@ -3,11 +3,8 @@
 Only what every command needs is imported when this starts: `--help` and `list` answer at once.
 """
 
-import os
 from collections.abc import Callable
 from typing import NoReturn
-
-from typer.completion import completion_init
 
 from fedtables.benchmarks.commands import (
     attack,
@@ -19,7 +16,8 @@ from fedtables.benchmarks.commands import (
     reproduce,
     verify,
 )
-from fedtables.benchmarks.commands.app import VARIABLE, app
+from fedtables.benchmarks.commands.app import app
+from fedtables.reports.commands import app as reports
 from fedtables.results.command_line import run
 
 VERBS: dict[str, Callable[..., None]] = {
@@ -41,14 +39,12 @@ VERBS: dict[str, Callable[..., None]] = {
 
 for verb, function in VERBS.items():
     app.command(verb)(function)
+app.add_typer(reports, name="reports", help="Pages, pictures and comparisons of results.")
 
 
 def main() -> NoReturn:
     """Run the command line and end the process (`fedtables.results.command_line.run`)."""
-    if VARIABLE in os.environ:
-        completion_init()
     run(
         app,
         "interrupted. Finished cells and stages are kept; the same command goes on from there.",
-        complete_var=VARIABLE,
     )

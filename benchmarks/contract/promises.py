@@ -1,5 +1,5 @@
 """The promises that every method keeps, each checked by fits on a small federation, and the
-verdicts on one method: in the test suite, by `python -m benchmarks check METHOD`, and for the rows
+verdicts on one method: in the test suite, by `fedtables check METHOD`, and for the rows
 of plug-ins that a table has.
 """
 

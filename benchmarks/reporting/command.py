@@ -20,7 +20,7 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     selection, execution = run.selection, run.selection.execution
     swept = run.table.key.endswith(sweep.SUFFIX)
     name = run.name.removesuffix(sweep.SUFFIX)
-    words = ["python", "-m", "benchmarks", "sweep" if swept else "reproduce", name]
+    words = ["fedtables", "sweep" if swept else "reproduce", name]
     if swept:
         budgets = dict.fromkeys(column["epsilon"] for column in run.table.columns)
         words += ["--epsilon", ",".join(epsilon for epsilon in budgets if epsilon != "inf")]

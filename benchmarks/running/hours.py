@@ -230,7 +230,7 @@ def markdown(
     """A page with the table of hours of the tables and papers that were `asked` for, the source of
     each GPU's speed, and what is not in it.
     """
-    command = " ".join(["python -m benchmarks plan", *asked, "--profile", profile])
+    command = " ".join(["fedtables plan", *asked, "--profile", profile])
     lines = [headings(gpus), ["---", *["---:"] * (len(headings(gpus)) - 1)]]
     for row in rows(plans, gpus):
         lines.append([f"**{text}**" for text in row] if is_sum(row[0]) else row)

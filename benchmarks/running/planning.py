@@ -218,6 +218,6 @@ def print_sums(
         console.print(f"here: {here.speed:.1e} FLOP/s, measured just now", soft_wrap=True)
     if missing := plans[hours.SUITE].missing:
         console.print(
-            f"data to get: {', '.join(sorted(missing))}; `python -m benchmarks data` says how",
+            f"data to get: {', '.join(sorted(missing))}; `fedtables data` says how",
             soft_wrap=True,
         )

@@ -6,7 +6,7 @@ come first, and what the time is not enough for is said. The file is a calibrati
 FILE` reads. Whether methods repeat themselves on a GPU, `tests/test_devices.py` says.
 
     python -m fedtables.benchmarks.speed.cuda --output h100.json
-    python -m benchmarks plan --profile paper --gpu h100.json
+    fedtables plan --profile paper --gpu h100.json
 
 `--device cpu` runs the same on a core, which takes long but at `--profile smoke`.
 """

@@ -44,7 +44,7 @@ def reproduce(folder: Path, *arguments: str) -> str:
 
 def test_commands(benchmark):
     ways = {"python -c pass": ("-c", "pass")}
-    ways |= {name: ("-m", "benchmarks", name) for name in ("--help", "list")}
+    ways |= {name: ("-m", "fedtables", name) for name in ("--help", "list")}
     ways |= {
         f"import {module}": ("-c", f"import {module}")
         for module in (

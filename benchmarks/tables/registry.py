@@ -169,7 +169,7 @@ def find_table(name: str) -> tuple[Paper, Table]:
     table = tables[name]
     if table is None:
         raise SpecError(
-            f"{name} is not yet reproducible: its published numbers are here (`python -m benchmarks"
+            f"{name} is not yet reproducible: its published numbers are here (`fedtables"
             f" show {name}`), its spec is not"
         )
     return papers()[name.split("/")[0]], table

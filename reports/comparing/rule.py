@@ -5,13 +5,16 @@ Welch, B. L. (1947), Biometrika 34, 28-35; Holm, S. (1979), Scandinavian Journal
 65-70.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from fedtables.reports.tables.resultset import Key
-from fedtables.results.store import Line
+if TYPE_CHECKING:  # the command line reads the rule's numbers, and need not wait for pandas
+    from fedtables.reports.tables.resultset import Key
+    from fedtables.results.store import Line
 
 T = TypeVar("T", bound=Hashable)
 

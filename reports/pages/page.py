@@ -1,4 +1,4 @@
-"""One HTML page of all tables in a folder of results: `python -m reports build`.
+"""One HTML page of all tables in a folder of results: `fedtables reports build`.
 
 It reads what `reproduce` wrote and nothing else, and needs no network: style, script and pictures
 lie in the page. Only the files that it offers for download lie beside it.
@@ -181,8 +181,7 @@ def section_of(result: Result) -> dict[str, Any]:
         rows = f"rows {', '.join(sorted(unknown))} that its layout.json lacks"
         what = rows if unknown else f"another profile than {result.profile}"
         raise ResultsError(
-            f"{result.file('csv')} has {what}; regenerate the table with `python -m benchmarks"
-            " reproduce`"
+            f"{result.file('csv')} has {what}; regenerate the table with `fedtables reproduce`"
         )
     shown = sheet.shown(lines)
     stem = f"{result.paper}-{result.name}-{result.profile}"

@@ -74,7 +74,7 @@ class Result:
         claims = [dict(line) for line in read_sealed_csv(path, CLAIMED, COUNTED)]
         if not claims or not all(claim[name] for claim in claims for name in CLAIMED):
             raise ResultsError(
-                f"{path} is damaged; regenerate the table with `python -m benchmarks reproduce`"
+                f"{path} is damaged; regenerate the table with `fedtables reproduce`"
             )
         return claims
 
@@ -108,12 +108,12 @@ def find_results(folder: Path) -> list[Result]:
         if not result.file("layout.json").exists():
             raise ResultsError(
                 f"{result.file('layout.json')} is missing, which says how {result.file('csv')} is"
-                " drawn; regenerate the table with `python -m benchmarks reproduce`"
+                " drawn; regenerate the table with `fedtables reproduce`"
             )
     if not results:
         raise ResultsError(
-            f"{folder} holds no table; write one with `python -m benchmarks reproduce`, or name"
+            f"{folder} holds no table; write one with `fedtables reproduce`, or name"
             f" another folder: `{COMMITTED}` has the committed ones, as in"
-            f" `python -m reports build {COMMITTED}`"
+            f" `fedtables reports build {COMMITTED}`"
         )
     return results

@@ -106,8 +106,7 @@ class Sheet:
             return cls(**value, layout=Layout(**layout))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
-                f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
-                " reproduce`."
+                f"cannot read {path}: {error}. Regenerate the table with `fedtables reproduce`."
             ) from error
 
 

@@ -54,8 +54,7 @@ def read_pair(base: Path, new: Path) -> tuple[ResultSet, ResultSet]:
     for path in (base, new):
         if not path.exists():
             raise ResultsError(
-                f"{path} does not exist; give a CSV or a folder written by `python -m benchmarks"
-                " reproduce`"
+                f"{path} does not exist; give a CSV or a folder written by `fedtables reproduce`"
             )
     if base.is_dir() != new.is_dir():
         raise ResultsError(

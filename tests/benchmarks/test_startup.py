@@ -16,7 +16,7 @@ FRAMEWORKS = {"torch", "torchvision", "timm", "matplotlib", "sklearn", "scipy", 
 WATCHED = """
 import atexit, runpy, sys
 atexit.register(lambda: print("imported:", *sys.modules, file=sys.stderr))
-runpy.run_module("benchmarks", run_name="__main__")
+runpy.run_module("fedtables", run_name="__main__")
 """
 
 
@@ -68,7 +68,7 @@ def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_fram
     command, arguments, tmp_path
 ):
     again = ("reproduce", *arguments, "--results", str(tmp_path / "results"))
-    first = command("benchmarks", *again)
+    first = command(*again)
     assert first.returncode == 0, first.stderr
     before = _written(tmp_path)
     printed, imported = imported_by(*again)

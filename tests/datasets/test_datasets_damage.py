@@ -17,7 +17,7 @@ def test_require_real_refuses_a_stand_in_and_says_how_to_get_the_data(tmp_path):
     with pytest.raises(
         DataError,
         match=(
-            r"MNIST is needed, but it is not under .* Run `python -m benchmarks data --download"
+            r"MNIST is needed, but it is not under .* Run `fedtables data --download"
             r" mnist`"
         ),
     ):

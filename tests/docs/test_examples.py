@@ -47,7 +47,7 @@ def test_the_command_takes_the_notebooks_cells_and_writes_the_same_files(
     where = ("dataset=cifar10", "alpha=1", "row=fedavg,fedmd,fedkd")
     only = [word for each in where for word in ("--only", each)]
     words = ("reproduce", "fediod/table1", *only, "--seeds", "0,1", "--results", str(tmp_path))
-    done = command("benchmarks", *words, **environment)
+    done = command(*words, **environment)
     assert done.returncode == 0, done.stderr
     assert "6 finished before, 0 to run" in done.stdout
     for suffix in ("csv", "md", "records.jsonl", "claims.csv", "layout.json"):

@@ -35,7 +35,7 @@ def test_the_page_is_what_the_command_would_write_now(tracked):
     ]
     others = sorted(path for path in tracked if path.parent == PAGE.parent / "images")
     assert PAGE.read_text() == gallery_page(results, others, PAGE), (
-        "write it again: python -m reports gallery"
+        "write it again: fedtables reports gallery"
     )
 
 

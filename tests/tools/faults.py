@@ -135,7 +135,7 @@ def note(line: str) -> None:
 
 
 def run_disturbed() -> None:
-    """`python -m benchmarks ARGUMENTS`, with a snapshot after every round, and killed in time."""
+    """`fedtables ARGUMENTS`, with a snapshot after every round, and killed in time."""
     begin, resume = Snapshots.__init__, Snapshots.resume
 
     def init(self, base, newer_than=0.0, every=0.0):
@@ -149,7 +149,7 @@ def run_disturbed() -> None:
         return state
 
     Snapshots.__init__, Snapshots.resume = init, resuming
-    runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
+    runpy.run_module("fedtables", run_name="__main__", alter_sys=True)
 
 
 def die() -> None:

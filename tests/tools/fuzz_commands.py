@@ -1,5 +1,4 @@
-"""Wrong command lines, drawn from every command and every option of both programs, and what becomes
-of them.
+"""Wrong command lines, drawn from every command and every option, and what becomes of them.
 
     python -m tests.tools.fuzz_commands --lines 600 --seed 0
 
@@ -31,7 +30,6 @@ import typer
 
 from fedtables.benchmarks.commands import cli
 from fedtables.benchmarks.tables import registry
-from fedtables.reports import __main__ as reports
 from fedtables.results.command_line import NUMBER, WHOLE
 from tests.forking import CLOSED, ROOT, run_forked
 
@@ -62,7 +60,6 @@ ENVIRONMENTS = ("", "~nosuchuser", "/dev/null", "/proc/nosuch", "/dev/full", "\u
 class Line:
     """One command line."""
 
-    module: str
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
     output: str | None = None
@@ -70,7 +67,7 @@ class Line:
 
     def __str__(self) -> str:
         words = [f"{name}={value!r}" for name, value in self.environment]
-        words += ["python", "-m", self.module, *map(shlex.quote, self.arguments)]
+        words += ["fedtables", *map(shlex.quote, self.arguments)]
         ends = {None: [], CLOSED: [">&-"]}.get(self.output, [f"> {self.output}"])
         return " ".join(word if len(word) < 90 else f"{word[:80]}..." for word in words + ends)
 
@@ -99,7 +96,7 @@ class World:
             *(str(self.folder / "written" / name) for name in own),
         )
 
-    def base(self, module: str, command: str) -> list[str]:
+    def base(self, command: str) -> list[str]:
         """Arguments with which a command does what it is for, in little time."""
         results = ["--results", str(self.folder / "results")]
         asked = ("dataset=mnist", "distribution=niid1", "row=global-avg")
@@ -142,13 +139,14 @@ def world() -> Iterator[World]:
         yield World(folder, f"127.0.0.1:{listener.getsockname()[1]}")
 
 
-def commands() -> dict[tuple[str, str], list[Any]]:
+def commands() -> dict[tuple[str, ...], list[Any]]:
     """The parameters of every command, as the library that reads them has them."""
-    apps = {"benchmarks": cli.app, "reports": reports.app}
+    known = {(name,): one for name, one in typer.main.get_command(cli.app).commands.items()}
+    reports = known.pop(("reports",)).commands
+    known |= {("reports", name): one for name, one in reports.items()}
     return {
-        (module, name): [one for one in command.params if "--help" not in one.opts]
-        for module, app in apps.items()
-        for name, command in typer.main.get_command(app).commands.items()
+        words: [one for one in command.params if "--help" not in one.opts]
+        for words, command in known.items()
     }
 
 
@@ -171,24 +169,24 @@ def lines(where: World, seed: int) -> Iterator[Line]:
     draw = random.Random(seed)
     yield from _surroundings(where, draw)
     known, every_setting = commands(), settings()
-    for module, command in itertools.cycle(known):
-        parameters = known[module, command]
-        base = where.base(module, command)
+    for command in itertools.cycle(known):
+        parameters = known[command]
+        base = where.base(command[-1])
         what = draw.random()
         takes_settings = any("--set" in parameter.opts for parameter in parameters)
         if takes_settings and what < 0.5:
             table, name = draw.choice(every_setting)
-            yield Line(module, (command, *_setting(base, table, name, draw.choice(SETTINGS))))
+            yield Line((*command, *_setting(base, table, name, draw.choice(SETTINGS))))
         elif what < 0.06:
-            yield Line(module, (command, *base, draw.choice(("--nosuch", "-x", "--", "extra"))))
+            yield Line((*command, *base, draw.choice(("--nosuch", "-x", "--", "extra"))))
         elif what < 0.1:
-            yield Line(module, (command, *base[:-1]))
+            yield Line((*command, *base[:-1]))
         else:
             chosen = draw.sample(parameters, min(len(parameters), draw.choice((1, 1, 1, 2))))
             arguments = base
             for parameter in chosen:
                 arguments = _mutated(arguments, parameter, where, draw)
-            yield Line(module, (command, *arguments))
+            yield Line((*command, *arguments))
 
 
 def _setting(base: Sequence[str], table: str, name: str, value: str) -> list[str]:
@@ -223,11 +221,11 @@ def _mutated(
 def _surroundings(where: World, draw: random.Random) -> list[Line]:
     """Every command with an output or an environment that it cannot use, shuffled."""
     found = []
-    for module, command in commands():
-        arguments = (command, *where.base(module, command))
-        found += [Line(module, arguments, output=output) for output in (CLOSED, "/dev/full")]
+    for command in commands():
+        arguments = (*command, *where.base(command[-1]))
+        found += [Line(arguments, output=output) for output in (CLOSED, "/dev/full")]
         variables = [(name, value) for name in HOMES for value in ENVIRONMENTS]
-        found += [Line(module, arguments, (pair,)) for pair in draw.sample(variables, 3)]
+        found += [Line(arguments, (pair,)) for pair in draw.sample(variables, 3)]
     draw.shuffle(found)
     return found
 
@@ -247,7 +245,7 @@ def judge(line: Line, where: World) -> tuple[str, str]:
     }
     try:
         done = run_forked(
-            line.module, *line.arguments, timeout=TIMEOUT, env=env, output=line.output
+            "fedtables", *line.arguments, timeout=TIMEOUT, env=env, output=line.output
         )
     except subprocess.TimeoutExpired:
         return HANGS, f"after {TIMEOUT} s"

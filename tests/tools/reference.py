@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--go-on", action="store_true", help="after a table that failed, too")
     asked = parser.parse_args()
     for words in lines().values():
-        command = [sys.executable, "-m", "benchmarks", "reproduce", *words]
+        command = [sys.executable, "-m", "fedtables", "reproduce", *words]
         done = subprocess.run([*command, "--results", asked.folder], cwd=ROOT, check=False)
         if done.returncode and not asked.go_on:
             sys.exit(done.returncode)

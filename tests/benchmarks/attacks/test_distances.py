@@ -34,7 +34,7 @@ def figure(tmp_path_factory, module_command):
     )
 
     def run(*arguments):
-        done = module_command("benchmarks", *arguments, "--results", str(results))
+        done = module_command(*arguments, "--results", str(results))
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
         return done.stdout
 

@@ -49,7 +49,7 @@ def attacked(tmp_path_factory, module_command):
     for jobs in ("2", "1"):
         where = {"FEDTABLES_CACHE": str(folder / "cache" / jobs)}
         options = f"attack --images 3 --jobs {jobs} --results {folder / jobs}"
-        done = module_command("benchmarks", *options.split(), **where)
+        done = module_command(*options.split(), **where)
         assert done.returncode == 0, done.stderr
         found.append(done.stdout)
     return folder, found
@@ -117,9 +117,7 @@ def test_what_cannot_be_attacked_is_said(command, tmp_path, options, why):
 def refused(command, tmp_path, options, why):
     """The command with these options says why not, and leaves nothing."""
     results = tmp_path / "results"
-    done = command(
-        "benchmarks", "attack", *options.split(), "--jobs", "1", "--results", str(results)
-    )
+    done = command("attack", *options.split(), "--jobs", "1", "--results", str(results))
     assert done.returncode == 2
     assert re.search(why, done.stderr), done.stderr
     assert not results.exists()
@@ -199,9 +197,7 @@ def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(di
 @pytest.mark.parametrize("target", targets.names())
 def test_answers_of_trained_clients_are_attacked_and_both_numbers_said(target, command, tmp_path):
     sizes = "--clients 2 --samples 60 --epochs 3 --iterations 2 --restarts 1 --jobs 1"
-    done = command(
-        "benchmarks", "attack", "--target", target, *sizes.split(), "--results", str(tmp_path)
-    )
+    done = command("attack", "--target", target, *sizes.split(), "--results", str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = lines(only(tmp_path, "csv"))
     assert [line["client"] for line in found] == ["1", "2"]

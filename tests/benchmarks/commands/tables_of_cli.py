@@ -33,7 +33,7 @@ def environment_of(folder: Path, **environment: str) -> dict[str, str]:
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A command with its own cache, data home and results folder inside `folder`."""
     env = environment_of(folder, **environment)
-    return run_forked("benchmarks", *options(folder, *arguments), timeout=900, env=env)
+    return run_forked("fedtables", *options(folder, *arguments), timeout=900, env=env)
 
 
 def table_csv(folder: Path, name: str = "dlad/table2") -> Path:

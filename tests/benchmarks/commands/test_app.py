@@ -5,22 +5,22 @@ import os
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from fedtables.results.sourcecode import ROOT
 
 
-@pytest.mark.parametrize("module", ["benchmarks", "reports"])
-def test_version_is_that_of_the_project(command, module):
-    done = command(module, "--version")
+def test_version_is_that_of_the_project(command):
+    done = command("--version")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert (done.returncode, done.stdout) == (0, f"fedtables {project['version']}\n")
 
 
-@pytest.mark.parametrize("module", ["benchmarks", "reports"])
-def test_without_a_command_there_is_help(command, module):
-    done = command(module)
+@pytest.mark.parametrize("words", [(), ("reports",)])
+def test_without_a_command_there_is_help(command, words):
+    done = command(*words)
     assert done.returncode == 2
     assert "Usage:" in done.stdout + done.stderr
 
@@ -28,30 +28,28 @@ def test_without_a_command_there_is_help(command, module):
 @pytest.mark.parametrize(
     ("typed", "completions"),
     [
-        ("-m benchmarks repr", "reproduce"),
-        ("-m benchmarks reproduce dlad/ta", "dlad/table1 dlad/table2 dlad/table3 dlad/table4"),
-        ("-m benchmarks plan dlad --prof", "--profile"),
-        ("-m benchmarks plan dlad --profile pap", "paper"),
-        ("-m reports bu", ""),
-        ("script.py", ""),
+        ("repr", "reproduce"),
+        ("reproduce dlad/ta", "dlad/table1 dlad/table2 dlad/table3 dlad/table4"),
+        ("plan dlad --prof", "--profile"),
+        ("plan dlad --profile pap", "paper"),
+        ("reports bu", "build"),
     ],
 )
-def test_bash_completes_what_is_typed(command, typed, completions):
-    script = command("benchmarks", "--show-completion").stdout
-    shell = f"""{script}
-        COMP_WORDS=(python {typed})
-        COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
-        _fedtables {sys.executable}
-        echo "${{COMPREPLY[*]}}"
-    """
+def test_a_shell_completes_what_is_typed(typed, completions):
+    words = ["fedtables", *typed.split()]
+    asked = {"_FEDTABLES_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words)}
     done = subprocess.run(
-        ["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=True
+        [Path(sys.executable).with_name("fedtables")],
+        env={**os.environ, **asked, "COMP_CWORD": str(len(words) - 1)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.strip() == completions
+    assert done.stdout.split() == completions.split()
 
 
 def test_help_says_how_long_smoke_takes_as_the_records_have_it(command):
-    said = " ".join(command("benchmarks", "reproduce", "--help").stdout.split())
+    said = " ".join(command("reproduce", "--help").stdout.split())
     assert "some four seconds of one core, the longest half a minute" in said
     seconds = [
         json.loads(line)["seconds"]
@@ -63,12 +61,10 @@ def test_help_says_how_long_smoke_takes_as_the_records_have_it(command):
 
 
 @pytest.mark.parametrize("columns", ["0", "wide", "9" * 30])
-@pytest.mark.parametrize(
-    ("arguments", "width"), [(("benchmarks", "list"), 100), (("reports", "--help"), 40)]
-)
+@pytest.mark.parametrize(("arguments", "width"), [(("list",), 100), (("reports", "--help"), 40)])
 def test_columns_that_are_no_width_of_a_terminal_are_not_used(columns, arguments, width):
     done = subprocess.run(
-        [sys.executable, "-m", *arguments],
+        [sys.executable, "-m", "fedtables", *arguments],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": columns},
         capture_output=True,

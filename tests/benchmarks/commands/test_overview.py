@@ -127,7 +127,7 @@ def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
 @pytest.mark.parametrize("columns", ["80", "60"])
 @pytest.mark.parametrize("table", ["dlad/table2", "fedad/table5"])
 def test_show_breaks_no_word_on_a_narrow_terminal(command, table, columns):
-    shown = command("benchmarks", "show", table, COLUMNS=columns).stdout
+    shown = command("show", table, COLUMNS=columns).stdout
     assert max(map(len, shown.splitlines())) <= int(columns)
     for cell in published_table(table):
         for word in [cell.row, *cell.column.split()] + [str(cell.value)] * (cell.value is not None):

@@ -13,7 +13,7 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
     ("arguments", "message"),
     [
         ("reproduce dlad/tabel2", "did you mean .*dlad/table2"),
-        ("reproduce", "Try first: python -m benchmarks reproduce dlad/table2"),
+        ("reproduce", "Try first: fedtables reproduce dlad/table2"),
         ("reproduce dlad/table2 --profile cpuu", "did you mean cpu"),
         ("reproduce dlad/table2 --protocol released", "released no code"),
         ("reproduce dlad/table2 --methods +dald", "unknown method 'dald'; did you mean dlad"),
@@ -26,7 +26,7 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
         ("reproduce dlad/table2 --require-real", "--require-real: MNIST is needed"),
         (
             "reproduce dlad/table2 --profile cpu --require-real",
-            "Run `python -m benchmarks data --download mnist`",
+            "Run `fedtables data --download mnist`",
         ),
         (
             "reproduce dlad/table2 --precision bf61",

@@ -94,7 +94,7 @@ def stopped(folder: Path, how: signal.Signals, kept: str, *arguments: str) -> tu
     exit code and errors.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks", *options(folder, *arguments)],
+        [sys.executable, "-m", "fedtables", *options(folder, *arguments)],
         cwd=ROOT,
         env=environment_of(folder),
         stdout=subprocess.DEVNULL,
@@ -221,9 +221,9 @@ def test_the_readmes_baseline_is_ranked_by_the_command_of_the_leagues_page(tmp_p
     path = tmp_path / "most_confident.py"
     path.write_text(PLUGIN[1])
     words = [str(path) if word == path.name else word for word in shlex.split(command[1])]
-    assert words[:3] == ["python", "-m", "benchmarks"]
+    assert words[0] == "fedtables"
     assert str(path) in words
-    done = run(tmp_path, *words[3:])
+    done = run(tmp_path, *words[1:])
     assert done.returncode == 0, done.stderr
     printed = " ".join(done.stdout.split())
     ranks = re.search(r"mean ranks of accuracy over 1 conditions: (.*?); two", printed)

@@ -14,9 +14,7 @@ def tables(tmp_path_factory, module_command):
     """Tables 6 and 7, then Table 1's FedIOD cell of the same setting, into one cache."""
     results = tmp_path_factory.mktemp("fediod")
     outcomes = [
-        module_command(
-            "benchmarks", "reproduce", "fediod/table6", "fediod/table7", "--results", str(results)
-        ),
+        module_command("reproduce", "fediod/table6", "fediod/table7", "--results", str(results)),
         module_command(
             *shlex.split("benchmarks reproduce fediod/table1 --methods +fediod-released"),
             *shlex.split("--only method=fediod,fedkd --only dataset=cifar10 --only alpha=0.1"),

@@ -95,7 +95,7 @@ def test_bytes_are_not_judged_at_chance_and_the_panel_that_is_missing_is_named(f
 
 
 def test_plan_has_the_runs_of_one_panel_and_the_time_on_a_link(command):
-    done = command("benchmarks", "plan", "fediod/figure8", "--profile", "smoke", "--link", "1")
+    done = command("plan", "fediod/figure8", "--profile", "smoke", "--link", "1")
     assert done.returncode == 0, done.stderr
     # 8 bits in a byte
     assert re.search(r"fedavg\W+1,917,600\W+1,917,600\W+15\.3 s\W+15\.3 s", done.stdout)

@@ -43,7 +43,7 @@ def run_of(tmp_path, name, selection, table=None):
 def test_it_has_the_options_of_a_selection(tmp_path, selection, options):
     run = run_of(tmp_path, "fediod/table1", selection)
     command = command_of(run, [record_of(cell) for cell in run.cells])
-    start = "python -m benchmarks reproduce fediod/table1 --profile smoke"
+    start = "fedtables reproduce fediod/table1 --profile smoke"
     assert command == f"{start} {options}".strip()
 
 
@@ -76,7 +76,7 @@ def test_it_leaves_out_how_a_profile_runs_of_itself(tmp_path, execution, options
     selection = Selection(profile="gpu", device="cuda", execution=execution)
     run = run_of(tmp_path, "dlad/table2", selection)
     command = command_of(run, [record_of(cell) for cell in run.cells])
-    assert command == f"python -m benchmarks reproduce dlad/table2 --profile gpu{options}"
+    assert command == f"fedtables reproduce dlad/table2 --profile gpu{options}"
 
 
 def test_it_stands_for_all_commands_that_filled_a_table(tmp_path):
@@ -94,7 +94,7 @@ def test_a_sweep_is_a_sweep_and_a_row_of_two_words_is_quoted(tmp_path):
     derived, _ = swept(paper, table, selection, ("1", "10"))
     run = run_of(tmp_path, "fediod/table5", selection, derived)
     command = command_of(run, [record_of(cell) for cell in run.cells])
-    assert command == ("python -m benchmarks sweep fediod/table5 --epsilon 1,10 --profile cpu")
+    assert command == ("fedtables sweep fediod/table5 --epsilon 1,10 --profile cpu")
     row = "gan=eq2 mimic=common tau=inf"
     run = run_of(tmp_path, "fediod/table6", replace(Selection(), add=(row,)))
     command = command_of(run, [record_of(cell) for cell in run.cells])

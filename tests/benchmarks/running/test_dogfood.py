@@ -19,16 +19,17 @@ LEFT_OUT = ("tests", "docs", "__pycache__", "cpu", "smoke", "attack", "reference
 
 def run(checkout, *words, **variables):
     """A command from a checkout, with variables of the environment."""
-    command = [sys.executable, "-m", *map(str, words)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+    command = [sys.executable, "-m", "fedtables", *map(str, words)]
+    folder = str(checkout / "typings")
+    environment = {**os.environ, "PYTHONPATH": folder, "OMP_NUM_THREADS": "1", **variables}
     return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
 
 
 def faulty_checkout(folder: Path) -> Path:
     """A copy of the code in which the distillation loss has the wrong sign."""
-    for path in ROOT.glob("*/__init__.py"):
-        ignored = shutil.ignore_patterns(*LEFT_OUT)
-        shutil.copytree(path.parent, folder / path.parent.name, ignore=ignored)
+    ignored = shutil.ignore_patterns(*LEFT_OUT)
+    for name in ("src", "typings", *(path.parent.name for path in ROOT.glob("*/__init__.py"))):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
     path = folder / "federation" / "tasks" / "images.py"
     head, distils, tail = path.read_text().partition("def distillation_loss")
     right = "return F.cross_entropy("
@@ -40,11 +41,11 @@ def faulty_checkout(folder: Path) -> Path:
 @pytest.mark.slow  # a table over two seeds, and once more with the fault
 def test_a_loss_of_the_wrong_sign_is_found_and_named_on_another_machine_too(tmp_path):
     """Other instructions are another machine: the noise that is expected there hides no fault."""
-    trusted = run(ROOT, "benchmarks", *TABLE.split(), "--results", tmp_path / "old")
+    trusted = run(ROOT, *TABLE.split(), "--results", tmp_path / "old")
     assert trusted.returncode == 0, trusted.stdout + trusted.stderr
     checkout = faulty_checkout(tmp_path / "checkout")
     other = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-    run(checkout, "benchmarks", *TABLE.split(), "--results", tmp_path / "new", **other)
+    run(checkout, *TABLE.split(), "--results", tmp_path / "new", **other)
     results = [tmp_path / name / "smoke" for name in ("old", "new")]
     done = run(ROOT, "reports", "compare", *results, "--exact")
     assert done.returncode == 1, done.stdout + done.stderr

@@ -124,7 +124,7 @@ def test_tables_that_no_card_holds_are_named():
 def test_sums_are_set_apart_and_speeds_have_their_source():
     text = hours.markdown({"a/b": PLAN, hours.SUITE: PLAN}, ["a"], "cpu", [SLOW])
     lines = text.splitlines()
-    assert "`python -m benchmarks plan a --profile cpu --markdown FILE`" in lines[2]
+    assert "`fedtables plan a --profile cpu --markdown FILE`" in lines[2]
     assert lines[6:8] == [
         "| a/b | 2 | 3 | 7.2 | 2 | 1.5 | 1.50 |",
         "| **all** | **2** | **3** | **7.2** | **2** | **1.5** | **1.50** |",

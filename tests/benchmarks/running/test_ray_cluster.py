@@ -88,7 +88,7 @@ class Nodes:
         fixed = ("reproduce", "dlad/table2", "--only", "dataset=mnist", "--results", results)
         environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / run)}
         return subprocess.Popen(
-            [sys.executable, "-m", "benchmarks", *fixed, *arguments],
+            [sys.executable, "-m", "fedtables", *fixed, *arguments],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,

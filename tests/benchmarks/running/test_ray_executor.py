@@ -105,7 +105,7 @@ def test_the_reason_of_a_failed_task_is_what_it_raised():
 
 
 def test_options_of_ray_need_ray(command):
-    done = command("benchmarks", "reproduce", "dlad/table1", "--num-cpus", "2")
+    done = command("reproduce", "dlad/table1", "--num-cpus", "2")
     assert done.returncode == 2
     assert "add --ray local" in done.stderr
 

@@ -50,7 +50,7 @@ def run(module_command, tmp_path_factory):
         " row=own,global-avg --set local.epochs=1 --set server.epochs=1 --jobs 1"
     )
     where = ("--plugin", str(folder / "own.py"), "--results", str(folder / "results"))
-    done = module_command("benchmarks", *words.split(), *where)
+    done = module_command(*words.split(), *where)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -74,7 +74,7 @@ def changed(path: Path, target: Path, change) -> Path:
 
 def test_what_was_just_computed_matches_to_the_last_digit_without_the_cache(run, command, tmp_path):
     options = ("--cells", "100", "--plugin", str(run / "own.py"), "--jobs", "1")
-    done = command("benchmarks", "verify", str(run / "results"), *options)
+    done = command("verify", str(run / "results"), *options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 of 2 finished cells drawn with seed 0" in done.stdout
     assert "2 match" in done.stdout
@@ -88,7 +88,7 @@ def test_a_tampered_value_is_a_mismatch_with_both_numbers(run, command, tmp_path
             value["measurements"][0]["value"] += 1e-9
 
     path = changed(records_of(run, "table2"), tmp_path / "t.records.jsonl", tamper)
-    done = command("benchmarks", "verify", str(path), "--jobs", "1")
+    done = command("verify", str(path), "--jobs", "1")
     assert done.returncode == 1
     assert "1 mismatch, 1 not verifiable" in done.stdout  # the plug-in was not named
     assert "mismatch: accuracy" in done.stdout
@@ -100,7 +100,7 @@ def test_a_changed_configuration_or_other_data_cannot_be_verified(run, command, 
             value["config"]["local.lr"] = 5.0
 
     path = changed(records_of(run, "table2"), tmp_path / "t.records.jsonl", other)
-    done = command("benchmarks", "verify", str(path))
+    done = command("verify", str(path))
     assert done.returncode == 2
     assert "2 not verifiable" in done.stdout
     assert "changed since" in " ".join(done.stdout.split())
@@ -180,7 +180,7 @@ def test_cells_whose_data_are_elsewhere_are_left_out_where_that_is_asked(tmp_pat
 def test_what_holds_no_records_is_unusable(what, command, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.records.jsonl").write_text('{"row": "x"}\n')
-    done = command("benchmarks", "verify", str(tmp_path / what))
+    done = command("verify", str(tmp_path / what))
     assert done.returncode == 2
     assert "error:" in done.stderr
 

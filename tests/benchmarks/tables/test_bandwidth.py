@@ -103,7 +103,7 @@ def test_without_a_printed_bandwidth_nothing_is_beside_it():
 
 def test_plan_prints_bandwidth_beside_print_and_the_time_on_a_link(command):
     arguments = ("--link", "1000", "--only", "row=fedad", "--only", "test=b")
-    done = command("benchmarks", "plan", "fedad/table7", *arguments)
+    done = command("plan", "fedad/table7", *arguments)
     assert done.returncode == 0, done.stderr
     assert "fedad/table7 Table 7, profile smoke: 2 cells" in done.stdout
     assert "up at 1000 Mbit/s" in done.stdout
@@ -126,6 +126,6 @@ def test_durations_are_in_a_unit_of_which_there_are_two(time, text):
 
 
 def test_a_link_without_a_speed_is_refused(command):
-    done = command("benchmarks", "plan", "dlad/table2", "--link", "0")
+    done = command("plan", "dlad/table2", "--link", "0")
     assert done.returncode == 2
     assert "--link takes Mbit/s above 0, not 0" in " ".join(done.stderr.split())

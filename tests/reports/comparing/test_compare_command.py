@@ -1,4 +1,4 @@
-"""`python -m reports compare` from the command line: exit codes, every output, the speed
+"""`fedtables reports compare` from the command line: exit codes, every output, the speed
 benchmarks.
 """
 
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from fedtables.reports.__main__ import app
+from fedtables.reports.commands import app
 from fedtables.results.sourcecode import ROOT
 from fedtables.results.store import write_csv
 from tests.reports.comparing.sets import line

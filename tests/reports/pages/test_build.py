@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from fedtables.reports.__main__ import app
+from fedtables.reports.commands import app
 from fedtables.reports.pages.build import (
     build_pages,
     gallery_page,
@@ -77,7 +77,7 @@ def test_every_profile_has_standings_of_its_own_and_the_largest_comes_first():
     assert found["smoke"].means("accuracy").to_dict() == {"plain": 10}
 
 
-COMMAND = "python -m benchmarks reproduce dlad/table2 --only dataset=mnist"
+COMMAND = "fedtables reproduce dlad/table2 --only dataset=mnist"
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_commits_are_told_with_their_number_of_cells():
 )
 def test_a_picture_hangs_on_no_setting_of_a_user(tmp_path, files, settings, environment):
     (tmp_path / "matplotlibrc").write_text(settings)
-    command = [sys.executable, "-m", "reports", "draw", str(tmp_path), "--output"]
+    command = [sys.executable, "-m", "fedtables", "reports", "draw", str(tmp_path), "--output"]
     for folder, asked in (("plain", {}), ("asked", {"MATPLOTLIBRC": str(tmp_path), **environment})):
         done = subprocess.run(
             [*command, str(tmp_path / folder)],

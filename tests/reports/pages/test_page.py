@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from typer.testing import CliRunner
 
-from fedtables.reports.__main__ import app
+from fedtables.reports.commands import app
 from fedtables.reports.pages.build import build_pages
 from fedtables.reports.pages.page import (
     cell_of,

@@ -1,21 +1,12 @@
-"""`python -m reports`: the page of all tables and their pictures, and the regression report."""
+"""`fedtables reports`: the page of all tables and their pictures, and the regression report."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fedtables.reports.comparing.compare import compare_results
 from fedtables.reports.comparing.rule import Rule
-from fedtables.results.command_line import (
-    NUMBER,
-    Commands,
-    check_columns,
-    number,
-    path,
-    run,
-    suite_version,
-)
+from fedtables.results.command_line import NUMBER, Commands, number, path
 from fedtables.results.files import (
     COMMITTED,
     RUNS,
@@ -25,27 +16,8 @@ from fedtables.results.files import (
     write_atomic,
 )
 
-app = typer.Typer(
-    help="Reports on results.",
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=Commands, no_args_is_help=True)
 RULE = Rule()
-check_columns()
-
-
-@app.callback(invoke_without_command=True)
-def reports(
-    version_asked: Annotated[
-        bool, typer.Option("--version", help="show the version of the suite")
-    ] = False,
-) -> None:
-    """Reports on results."""
-    if version_asked:
-        typer.echo(suite_version())
-        raise typer.Exit
 
 
 def _read(help_text: str) -> Any:
@@ -171,6 +143,7 @@ def compare_sets(
     """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
     compared.
     """
+    from fedtables.reports.comparing.compare import compare_results
     from fedtables.reports.comparing.costs import compare_speed
     from fedtables.reports.comparing.summaries import report, write_differences
     from fedtables.reports.tables.resultset import read_pair
@@ -195,7 +168,3 @@ def compare_sets(
         write_differences(csv, differences)
     typer.echo(summary, nl=False)
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
-
-
-if __name__ == "__main__":
-    run(app)
