@@ -36,7 +36,7 @@ from fedtables.federation.inside.setup import Streams
 
 aten = torch.ops.aten
 ROOT = Path(__file__).resolve().parent.parent
-HERE = str(Path(__file__))
+HERE = Path(__file__).resolve()
 KIND = "absent"
 DEVICE = f"{KIND}:0"
 
@@ -179,9 +179,9 @@ class Watch(TorchDispatchMode):
     def note(self, what: str) -> None:
         frame: Any = sys._getframe(1)
         while frame is not None:
-            name = frame.f_code.co_filename
-            if name != HERE and name.startswith(str(ROOT)) and "site-packages" not in name:
-                self.syncs[f"{Path(name).relative_to(ROOT)}:{frame.f_lineno} {what}"] += 1
+            name = _file_of_ours(frame.f_code.co_filename)
+            if name:
+                self.syncs[f"{name}:{frame.f_lineno} {what}"] += 1
                 return
             frame = frame.f_back
 
@@ -223,6 +223,14 @@ class Generator(torch.Generator):
     @property
     def device(self) -> torch.device:
         return self.claimed
+
+
+@functools.cache
+def _file_of_ours(name: str) -> str:
+    """A file of the suite as a path in the checkout; empty for others, and for this one."""
+    path = Path(name).resolve()
+    ours = path != HERE and path.is_relative_to(ROOT) and "site-packages" not in path.parts
+    return str(path.relative_to(ROOT)) if ours else ""
 
 
 def content(tensor: torch.Tensor) -> torch.Tensor:

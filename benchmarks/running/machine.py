@@ -17,9 +17,11 @@ from fedtables.results.sourcecode import ROOT
 
 
 def git_commit() -> tuple[str, bool]:
-    """The checkout's commit, and whether code differs from it, new files included; empty outside
-    git.
+    """The checkout's commit, and whether code differs from it, new files included; empty for an
+    installed package, which may lie in another project's checkout, and outside git.
     """
+    if not (ROOT / ".git").exists():
+        return "", False
     try:
         head = subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -26,14 +26,16 @@ from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.datasets import catalogue
 from fedtables.results.files import DataError, ResultsError, cache_home
 from fedtables.results.names import near
-from fedtables.results.sourcecode import ROOT
+from fedtables.results.sourcecode import PACKAGE, ROOT
 
 LOCAL, AUTO = "local", "auto"
 FETCH, SHARED = "fetch", "shared"
 RETRIES = 3
 """How often a cell is run again whose worker or node was lost."""
-EXCLUDED = (".git", "/tests", "/docs", "/results/*", "!/results/*.py", "!/results/published")
-"""What nodes do not need of the checkout, beside what .gitignore has."""
+EXCLUDED = ("__pycache__", "/results/*", "!/results/*.py", "!/results/published")
+"""What nodes do not need of the package."""
+LINKS = ROOT / "typings" / PACKAGE
+"""The package as one folder, in a checkout."""
 PASSED_ON = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -130,7 +132,9 @@ def _connect(cluster: Cluster) -> Any:
             "--ray needs Ray, which is not installed: python -m pip install 'ray>=2.60'"
         ) from None
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    code = {"working_dir": str(ROOT), "excludes": list(EXCLUDED), "env_vars": variables}
+    # Installed, the package is one folder; in a checkout, links make one of its parts.
+    package = ROOT if ROOT.name == PACKAGE and (ROOT / "py.typed").exists() else LINKS
+    code = {"py_modules": [str(package)], "excludes": list(EXCLUDED), "env_vars": variables}
     local_options: dict[str, Any] = {}
     if cluster.address == LOCAL:
         local_options = {"num_cpus": default_jobs("cpu"), "include_dashboard": False}

@@ -1,5 +1,6 @@
 """Measures are found by their place; what one takes, and what it needs of a cell, is its own."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results.arrays import unpack
 from fedtables.results.record import OK, Measurement
 from fedtables.results.sourcecode import ROOT
+from tests.benchmarks.measures import toy_measure
 
 
 def test_a_measure_is_known_by_its_name_in_its_file():
@@ -31,7 +33,9 @@ def test_a_measure_is_known_by_its_name_in_its_file():
 @pytest.fixture
 def cell(monkeypatch):
     """A cell of FedIOD's Table 1 whose measure is the toy."""
-    known = {**registry.measures(), "toy": "tests.benchmarks.measures.toy_measure"}
+    module = "fedtables.tests.benchmarks.measures.toy_measure"
+    monkeypatch.setitem(sys.modules, module, toy_measure)
+    known = {**registry.measures(), "toy": module}
     monkeypatch.setattr(registry, "measures", lambda: known)
     only = {"row": "standalone", "dataset": "cifar10", "alpha": "1"}
     [plain] = expand(*registry.find_table("fediod/table1"), Selection(only=only))
@@ -107,8 +111,8 @@ for name in ("dlad/table2", "fedad/figure3", "fedsa/table3"):
 def checkout(tmp_path_factory):
     """A copy of the source, to be edited."""
     copy, left_out = tmp_path_factory.mktemp("checkout"), shutil.ignore_patterns("cpu", "*.pyc")
-    for path in ROOT.glob("*/__init__.py"):
-        shutil.copytree(path.parent, copy / path.parent.name, ignore=left_out)
+    for name in ("src", "typings", *(path.parent.name for path in ROOT.glob("*/__init__.py"))):
+        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=left_out)
     return copy
 
 
@@ -120,7 +124,11 @@ def codes(checkout, *touched):
     for path, text in before.items():
         (checkout / path).write_text(f"{text}\nTOUCHED = True\n")
     done = subprocess.run(
-        [sys.executable, "-c", CODES], cwd=checkout, capture_output=True, text=True, check=False
+        [sys.executable, "-c", CODES],
+        env={**os.environ, "PYTHONPATH": str(checkout / "typings")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     for path, text in before.items():
         (checkout / path).write_text(text)
