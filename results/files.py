@@ -16,6 +16,8 @@ RECORDS = ".records.jsonl"
 """How the names of files end that hold the records of a table, beside its other files."""
 TABLES = (".csv", ".jsonl")
 """How names end of what commands read in folders of results."""
+EMBEDDED = Path(__file__).parent / "embedded"
+"""Recorded cells that come with the package, for `verify`."""
 RUNS, COMMITTED = Path("runs"), Path("results")
 """Folders of the current one: where a run writes unless it is told otherwise, and the results that
 come with the suite, for reading."""

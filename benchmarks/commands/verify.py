@@ -16,6 +16,7 @@ from fedtables.benchmarks.commands.app import console
 from fedtables.benchmarks.commands.asked import check_device, import_plugins
 from fedtables.benchmarks.tables.request import Request, quantity, switch, takes
 from fedtables.results.command_line import number, path, whole
+from fedtables.results.files import EMBEDDED
 
 if TYPE_CHECKING:
     from fedtables.results.record import Record
@@ -46,9 +47,11 @@ def verify_results(
         typer.Argument(
             parser=path,
             metavar="RESULTS",
-            help="a .records.jsonl, a table's CSV, or a folder of results",
+            help="a .records.jsonl, a table's CSV, or a folder of results; without it, cells that"
+            " come with the package",
+            show_default=False,
         ),
-    ],
+    ] = EMBEDDED,
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
     from fedtables.benchmarks.running import machine

@@ -1,7 +1,6 @@
 """Measures are found by their place; what one takes, and what it needs of a cell, is its own."""
 
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,8 +15,8 @@ from fedtables.benchmarks.tables.selection import Selection, table_rows
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results.arrays import unpack
 from fedtables.results.record import OK, Measurement
-from fedtables.results.sourcecode import ROOT
 from tests.benchmarks.measures import toy_measure
+from tests.checkouts import copy_checkout
 
 
 def test_a_measure_is_known_by_its_name_in_its_file():
@@ -110,10 +109,7 @@ for name in ("dlad/table2", "fedad/figure3", "fedsa/table3"):
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
     """A copy of the source, to be edited."""
-    copy, left_out = tmp_path_factory.mktemp("checkout"), shutil.ignore_patterns("cpu", "*.pyc")
-    for name in ("src", "typings", *(path.parent.name for path in ROOT.glob("*/__init__.py"))):
-        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=left_out)
-    return copy
+    return copy_checkout(tmp_path_factory.mktemp("checkout"))
 
 
 def codes(checkout, *touched):

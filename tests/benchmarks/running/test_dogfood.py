@@ -1,7 +1,6 @@
 """The suite's own regression check finds a fault that somebody made."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from fedtables.results.sourcecode import ROOT
+from tests.checkouts import copy_checkout
 
 TABLE = (
     "reproduce dlad/table2 --only dataset=mnist --only distribution=iid --only"
     " row=global-avg,global-dlad --jobs 1 --seeds 0,1"
 )
-LEFT_OUT = ("tests", "docs", "__pycache__", "cpu", "smoke", "attack", "reference", "partitions")
 
 
 def run(checkout, *words, **variables):
@@ -27,9 +26,7 @@ def run(checkout, *words, **variables):
 
 def faulty_checkout(folder: Path) -> Path:
     """A copy of the code in which the distillation loss has the wrong sign."""
-    ignored = shutil.ignore_patterns(*LEFT_OUT)
-    for name in ("src", "typings", *(path.parent.name for path in ROOT.glob("*/__init__.py"))):
-        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
+    copy_checkout(folder)
     path = folder / "federation" / "tasks" / "images.py"
     head, distils, tail = path.read_text().partition("def distillation_loss")
     right = "return F.cross_entropy("

@@ -334,7 +334,6 @@ def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
         ).stdout.strip()
 
     monkeypatch.setattr(machine, "ROOT", tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert machine.git_commit() == ("", False)
     git("init", "-q")
     (tmp_path / "code.py").write_text("a")
@@ -347,6 +346,8 @@ def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
     (tmp_path / "method.py").unlink()
     (tmp_path / "code.py").write_text("b")
     assert machine.git_commit() == (git("rev-parse", "HEAD"), True)
+    monkeypatch.setattr(machine, "ROOT", tmp_path / "env" / "fedtables")  # installed in a project
+    assert machine.git_commit() == ("", False)
 
 
 # -- devices --
