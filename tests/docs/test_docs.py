@@ -2,6 +2,7 @@
 
 import configparser
 import json
+import os
 import re
 import shlex
 import shutil
@@ -144,7 +145,8 @@ def test_a_slow_command_takes_its_arguments_and_has_cells(line):
 def clone(tmp_path_factory) -> Path:
     """A copy of the repository as a reader has it: with the committed results, and none of runs."""
     folder = tmp_path_factory.mktemp("clone") / "fedtables"
-    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".*", "__pycache__", str(RUNS)))
+    left_out = shutil.ignore_patterns(".*", "__pycache__", "build", str(RUNS))
+    shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
     return folder
 
 
@@ -162,8 +164,11 @@ def test_a_command_at_cpu_runs_in_a_fresh_clone_with_an_empty_cache(line, clone)
     """
     [table] = ONE_CELL.keys() & set(shlex.split(line))
     options = [*shlex.split(ONE_CELL[table]), "--set", "local.epochs=1"]
-    command = [sys.executable, *shlex.split(line)[1:], *options]
-    done = subprocess.run(command, cwd=clone, check=False, capture_output=True, text=True)
+    command = [sys.executable, "-m", *shlex.split(line), *options]
+    environment = {**os.environ, "PYTHONPATH": str(clone / "typings")}
+    done = subprocess.run(
+        command, cwd=clone, env=environment, check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "1 cells, 0 finished before, 1 to run" in done.stdout
     paper, _, name = table.partition("/")
