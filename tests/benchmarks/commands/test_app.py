@@ -10,12 +10,19 @@ from pathlib import Path
 import pytest
 
 from fedtables.results.sourcecode import ROOT
+from tests.forking import run_forked
 
 
 def test_version_is_that_of_the_project(command):
     done = command("--version")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert (done.returncode, done.stdout) == (0, f"fedtables {project['version']}\n")
+
+
+def test_the_former_name_works_in_a_checkout_and_says_the_new_one():
+    done = run_forked("benchmarks", "--version", timeout=60, env=os.environ)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "fedtables")
+    assert "is now `fedtables`" in done.stderr
 
 
 @pytest.mark.parametrize("words", [(), ("reports",)])
