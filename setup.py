@@ -2,14 +2,17 @@
 the others alike. Nothing that is called `datasets` or `models` is installed.
 """
 
-from setuptools import find_packages, setup
+from setuptools import find_namespace_packages, find_packages, setup
 
-FOLDERS = find_packages(exclude=["tests*"])
+CODE = find_packages(exclude=["tests*"])
+DATA = find_namespace_packages(
+    include=["reports.templates", "results.embedded*", "results.published*"]
+)
 
 setup(
-    packages=["fedtables", *(f"fedtables.{folder}" for folder in FOLDERS)],
+    packages=["fedtables", *(f"fedtables.{folder}" for folder in CODE + DATA)],
     package_dir={
         "fedtables": "src/fedtables",
-        **{f"fedtables.{folder}": folder for folder in FOLDERS if "." not in folder},
+        **{f"fedtables.{folder}": folder for folder in CODE if "." not in folder},
     },
 )
