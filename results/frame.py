@@ -115,8 +115,8 @@ def load(folder: Path | str) -> pd.DataFrame:
         parts.append(part)
     if not any(len(part) for part in parts):
         raise ResultsError(
-            f"{folder} holds no records; name a folder that was given to --results of `python -m"
-            " benchmarks reproduce`"
+            f"{folder} holds no records; name a folder that was given to --results of `fedtables"
+            " reproduce`"
         )
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 

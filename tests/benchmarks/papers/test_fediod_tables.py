@@ -16,7 +16,7 @@ def tables(tmp_path_factory, module_command):
     outcomes = [
         module_command("reproduce", "fediod/table6", "fediod/table7", "--results", str(results)),
         module_command(
-            *shlex.split("benchmarks reproduce fediod/table1 --methods +fediod-released"),
+            *shlex.split("reproduce fediod/table1 --methods +fediod-released"),
             *shlex.split("--only method=fediod,fedkd --only dataset=cifar10 --only alpha=0.1"),
             *("--results", str(results)),
         ),
@@ -78,7 +78,7 @@ def test_a_table_says_which_rows_report_their_best_epoch_and_does_not_rank_them_
 
 def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(command, tmp_path):
     done = command(
-        *shlex.split("benchmarks reproduce fediod/table1 --set network.client=resnet8+cnn-small"),
+        *shlex.split("reproduce fediod/table1 --set network.client=resnet8+cnn-small"),
         *shlex.split("--only row=fedavg,fedmd,fediod --only dataset=cifar10 --only alpha=1"),
         *("--results", str(tmp_path)),
     )

@@ -16,7 +16,7 @@ def finished(tmp_path_factory, shared_command):
     """Figure 8 with two more rows."""
     results = tmp_path_factory.mktemp("figure8")
     done = shared_command(
-        *shlex.split("benchmarks reproduce fediod/figure8 --methods +fedkd,+fedmd --results"),
+        *shlex.split("reproduce fediod/figure8 --methods +fedkd,+fedmd --results"),
         str(results),
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr

@@ -44,7 +44,7 @@ def test_a_table_of_methods_without_a_private_form_is_refused():
 
 def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
     done = shared_command(
-        *shlex.split("benchmarks sweep fediod/table1 --epsilon 50 --only row=standalone,fedavg"),
+        *shlex.split("sweep fediod/table1 --epsilon 50 --only row=standalone,fedavg"),
         *shlex.split("--only dataset=cifar10 --only alpha=1 --methods +centralized --results"),
         str(tmp_path),
     )
