@@ -21,6 +21,9 @@ from fedtables.results.files import digest
 PACKAGE = "fedtables"
 ROOT = Path(__file__).resolve().parent.parent
 """The folder whose `results/` is `fedtables.results`: a checkout, or the installed package."""
+NO_NUMBERS = frozenset({"filelock", "pooch", "pydicom", "requests"})
+"""Libraries that move no number: they lock and fetch files, or decode data whose content a key has.
+One may be absent, or newer, and what was computed still counts."""
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders that libraries are installed in."""
 
@@ -184,7 +187,7 @@ def _libraries(files: Iterable[Path]) -> dict[str, str]:
     tops = {name.partition(".")[0] for level, name in imports if level == 0}
     tops -= {*sys.stdlib_module_names, PACKAGE}
     installed = _distributions()
-    found = {library for top in tops for library in installed.get(top, ())}
+    found = {library for top in tops for library in installed.get(top, ())} - NO_NUMBERS
     return {library: metadata.version(library) for library in sorted(found)}
 
 

@@ -174,6 +174,13 @@ def test_another_version_of_a_library_that_the_code_imports_alters_the_digest(
     assert source_libraries("fedtables.outer")[library] == "0.1"
 
 
+def test_a_library_that_moves_no_number_does_not_count(digest_of, install):
+    first = digest_of("import requests\n")
+    install(requests="0.1")
+    assert digest_of("import requests\n") == first
+    assert source_libraries("fedtables.outer") == {}
+
+
 def test_the_text_file_of_a_module_counts(digest_of, tmp_path):
     before = digest_of()
     (tmp_path / "0" / "inner.txt").write_text("278 212")
