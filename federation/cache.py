@@ -297,7 +297,9 @@ class StageCache:
         if base is None:
             self._memory[request.key] = stage
             return stage
-        sha256 = write_stage(base, stage, kind=request.kind, label=request.label)
+        about = {"kind": request.kind, "label": request.label}
+        code = {"module": request.code, "code": code_digest(request.code)}
+        sha256 = write_stage(base, stage, **about, **code)
         return replace(stage, tensors=StoredTensors(_body(base), sha256, self._device))
 
     def path(self, request: StageRequest, owner: str | None = None) -> Path | None:

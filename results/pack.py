@@ -15,23 +15,20 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fedtables.results.cached import CELL, HEADER, STAGE, entries
 from fedtables.results.files import SEAL, ResultsError, write_atomic
 from fedtables.results.frame import read_records
 from fedtables.results.record import OK, Record
 from fedtables.results.store import OTHER_CODE, CellCache
 from fedtables.results.zips import MEGABYTES, check_member
 
-NAME = re.compile(
-    r"cells/[0-9a-f]{2}/[0-9a-f]{64}\.json"
-    r"|stages/[a-z0-9-]+/[0-9a-f]{2}/[0-9a-f]{64}\.(json|safetensors)"
-)
+NAME = re.compile(rf"{CELL}\.json|{STAGE}\.(json|safetensors)")
 """Of a file of the cache, below its folder."""
 DAMAGED = (
     *(OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError),
     MemoryError,
 )
 """What a file raises that is no pack, or a damaged one."""
-HEADER, BODY = ".json", ".safetensors"
 MEGABYTE = 1_000_000
 
 
@@ -55,7 +52,8 @@ def write_pack(home: Path, output: Path, megabytes: float) -> Packed:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for kind in ("cells", "stages"):
-            for files in _entries(home, kind):
+            for entry in entries(home, kind):
+                files = entry.files[::-1]  # the header last, which makes a stage whole
                 try:
                     content = [path.read_bytes() for path in files]
                 except OSError:  # removed meanwhile
@@ -72,20 +70,6 @@ def write_pack(home: Path, output: Path, megabytes: float) -> Packed:
         raise ResultsError(f"{home} has no finished cell or stage: there is nothing to pack")
     write_atomic(output, stream.getvalue())
     return Packed(**counts)
-
-
-def _entries(home: Path, kind: str) -> list[list[Path]]:
-    """Files of each cell or stage, the newest first; a stage's body before the header that makes it
-    whole.
-    """
-    headers = [
-        path
-        for path in (home / kind).rglob(f"*{HEADER}")
-        if NAME.fullmatch(path.relative_to(home).as_posix())
-    ]
-    headers.sort(key=lambda path: (-path.stat().st_mtime, path.name))
-    bodies = {"cells": [], "stages": [BODY]}[kind]
-    return [[*map(path.with_suffix, bodies), path] for path in headers]
 
 
 def read_pack(pack: Path, home: Path, megabytes: float = MEGABYTES) -> Packed:

@@ -12,6 +12,7 @@ from fedtables.benchmarks.commands.app import console
 from fedtables.benchmarks.commands.asked import check_device
 from fedtables.benchmarks.tables.request import Request, one_of, option, quantity, switch, takes
 from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.cached import in_use
 from fedtables.results.command_line import number, whole
 from fedtables.results.files import cache_home, check_writable
 
@@ -104,6 +105,7 @@ class Attacked:
 
 @takes("require_real", "jobs", "results")
 @takes(of=Attacked)
+@in_use()
 def attack_clients(asked: Attacked, request: Request, ctx: typer.Context) -> None:
     """Reconstruct private images from what a client shares, and show how near the attack comes."""
     from fedtables.datasets import catalogue

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from fedtables.benchmarks.commands import (
     attack,
+    cache,
     methods,
     overview,
     pack,
@@ -27,6 +28,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "reproduce": reproduce.reproduce_tables,
     "pack": pack.pack_cache,
     "unpack": pack.unpack_cache,
+    "cache": cache.show_cache,
     "sweep": reproduce.sweep_budgets,
     "verify": verify.verify_results,
     "check": methods.check_method,

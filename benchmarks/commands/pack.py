@@ -56,7 +56,7 @@ def unpack_cache(
 
     Says how many of these cells the present code does not accept, and why: they are computed again.
     """
-    from fedtables.benchmarks.running.verify import not_accepted
+    from fedtables.benchmarks.running.standing import not_accepted
     from fedtables.results.pack import packed_records, read_pack, take_records
 
     import_plugins(request.plugins)

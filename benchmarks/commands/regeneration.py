@@ -21,6 +21,7 @@ from fedtables.benchmarks.running.progress import Live
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import UNREAD, unread
 from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.results.cached import in_use
 from fedtables.results.frame import tidy, with_keys
 from fedtables.results.names import printable
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fedtables.benchmarks.tables.spec import Paper, Table
 
 
+@in_use()
 def regenerate(
     console: Console,
     tables: Iterable[tuple[Paper, Table]],

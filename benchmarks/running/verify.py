@@ -10,7 +10,6 @@ compare` has for one seed. Texts, bytes and epsilon must be equal anywhere.
 import csv
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from fedtables.benchmarks.tables.selection import Selection, table_rows
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.benchmarks.tables.sweep import SUFFIX
 from fedtables.datasets import catalogue
+from fedtables.datasets.catalogue import ResolvedData
 from fedtables.federation.execution import DEFAULT, Execution
 from fedtables.reports.comparing.comparable import MACHINE, other_versions
 from fedtables.reports.comparing.rule import Rule
@@ -32,9 +32,12 @@ from fedtables.reports.tables.units import scale_of
 from fedtables.results.files import DataError, ResultsError
 from fedtables.results.frame import read_records
 from fedtables.results.record import OK, Measurement, Record
-from fedtables.results.store import OTHER_CODE
 
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
+OTHER_CELL = (
+    "the cell has another digest now: its table's spec, or the record, was changed since; check"
+    " out its commit"
+)
 PINNED = "pinned.csv"
 """Beside results: which of them stand as of their commit."""
 
@@ -121,9 +124,29 @@ def draw(records: Sequence[Record], count: int, seed: int) -> list[Record]:
     return [records[position] for position in sorted(chosen)]
 
 
-def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
-    """The cell of a record, from the spec as it is now. Raises SpecError or DataError if that is
-    not the cell recorded.
+def present(recorded: dict[str, str]) -> ResolvedData:
+    """The recorded data, which must be here. Raises DataError if they are absent, or others."""
+    wanted = ResolvedData(**recorded)
+    resolved = catalogue.resolve(wanted.used)
+    if resolved.used != wanted.used:
+        raise DataError(
+            f"{catalogue.source(wanted.used).title} is not under {catalogue.data_home()}"
+        )
+    if resolved.digest != wanted.digest:
+        raise DataError(
+            f"{wanted.used} is not the data set of the record: its decoded content has another"
+            " digest"
+        )
+    return wanted
+
+
+def rebuild(
+    record: Record,
+    plugins: Sequence[str] = (),
+    found: Callable[[dict[str, str]], ResolvedData] = present,
+) -> Cell:
+    """The cell of a record, from the spec as it is now; `found` has the data that are recorded.
+    Raises SpecError or DataError if that is not the cell recorded.
     """
     paper, table = registry.find_table(record.table.removesuffix(SUFFIX))
     printed = record.row in [row.key for row in table.rows]
@@ -144,10 +167,10 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
         profile=record.profile,
         protocol=record.protocol,
         config=tuple(sorted(record.config.items())),
-        data=_present(record.data),
-        public=_present(record.public) if record.public else None,
-        private=_present(record.private) if record.private else None,
-        others=tuple(_present(other) for other in record.others),
+        data=found(record.data),
+        public=found(record.public) if record.public else None,
+        private=found(record.private) if record.private else None,
+        others=tuple(found(other) for other in record.others),
         plugins=(
             tuple(plugins) if registry.find_method(row.method, plugins).folder == "plugin" else ()
         ),
@@ -156,19 +179,19 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
         execution=Execution(**{name: machine[name] for name in asdict(DEFAULT) if name in machine}),
     )
     if cell.key != record.cell:
-        raise SpecError(
-            "the cell has another digest now: its table's spec, or the record, was changed since;"
-            " check out its commit"
-        )
+        raise SpecError(OTHER_CELL)
     return cell
 
 
-def _rebuilt(
-    record: Record, plugins: Sequence[str], check_device: Callable[[str], None] | None = None
+def rebuilt(
+    record: Record,
+    plugins: Sequence[str],
+    check_device: Callable[[str], None] | None = None,
+    found: Callable[[dict[str, str]], ResolvedData] = present,
 ) -> Cell | str:
     """The cell of a record, or why there is none that can be run."""
     try:
-        cell = rebuild(record, plugins)
+        cell = rebuild(record, plugins, found)
         if check_device is not None and cell.device != "cpu":
             check_device(cell.device)
         return cell
@@ -176,36 +199,6 @@ def _rebuilt(
         return str(error)
     except (KeyError, TypeError, ValueError) as error:
         return f"the record is incomplete: {type(error).__name__}: {error}"
-
-
-def not_accepted(records: Sequence[Record], plugins: Sequence[str] = ()) -> Counter[str]:
-    """Why a run with the present code, packages and data does not take these finished cells, and of
-    how many each reason holds.
-    """
-    reasons: Counter[str] = Counter()
-    for record in records:
-        cell = _rebuilt(record, plugins)
-        if isinstance(cell, str):
-            reasons[cell] += 1
-        elif cell.code != record.code:
-            reasons[OTHER_CODE] += 1
-    return reasons
-
-
-def _present(recorded: dict[str, str]) -> catalogue.ResolvedData:
-    """The recorded data, which must be here. Raises DataError if they are absent, or others."""
-    wanted = catalogue.ResolvedData(**recorded)
-    resolved = catalogue.resolve(wanted.used)
-    if resolved.used != wanted.used:
-        raise DataError(
-            f"{catalogue.source(wanted.used).title} is not under {catalogue.data_home()}"
-        )
-    if resolved.digest != wanted.digest:
-        raise DataError(
-            f"{wanted.used} is not the data set of the record: its decoded content has another"
-            " digest"
-        )
-    return wanted
 
 
 def compare_records(record: Record, again: Record, unit: str) -> tuple[list[str], str]:
@@ -270,7 +263,7 @@ def verify_records(
     verdicts: dict[int, Verification] = {}
     cells: dict[int, Cell] = {}
     for position, record in enumerate(records):
-        cell = _rebuilt(record, plugins, check_device)
+        cell = rebuilt(record, plugins, check_device)
         if isinstance(cell, str):
             verdicts[position] = Verification(record, NOT_VERIFIABLE, cell)
         else:

@@ -1,0 +1,159 @@
+"""`cache`: what the cache holds, and what of it is removed."""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from fedtables.benchmarks.commands.app import console
+from fedtables.benchmarks.commands.asked import import_plugins
+from fedtables.benchmarks.tables.request import Request, choice, takes
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results import cached
+from fedtables.results.cached import KINDS, STALE, UNTOLD, Entry
+from fedtables.results.command_line import number
+from fedtables.results.files import cache_home, data_home
+
+DATA, WEIGHTS = "data sets", "weights"
+"""Files of the data home, which are never removed."""
+HEADINGS = ("kind", "number", "MB", "oldest", "newest", "stale", "MB stale")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of the cache is meant: that for which all of this holds."""
+
+    kinds: tuple[str, ...] = ()
+    """One of these; none for any."""
+    older_than: float = 0.0
+    """Days since it was written."""
+    stale: bool = False
+
+    def of(self, standings: Mapping[Entry, str]) -> list[Entry]:
+        """The entries, by what the present code makes of them, that are meant."""
+        latest = time.time() - self.older_than * cached.DAY
+        return [
+            entry
+            for entry, standing in standings.items()
+            if (not self.kinds or entry.kind in self.kinds)
+            and (not self.older_than or entry.written <= latest)
+            and (not self.stale or standing == STALE)
+        ]
+
+
+@takes("plugins")
+def show_cache(
+    request: Request,
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help=f"repeatable: {', '.join(KINDS)}")
+    ] = None,
+    older_than: Annotated[
+        float,
+        typer.Option(parser=number(), metavar="DAYS", help="what was written so long ago"),
+    ] = 0.0,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="what no run with the present code takes")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="remove what is chosen; first look without it")
+    ] = False,
+) -> None:
+    """What the cache ($FEDTABLES_CACHE) holds, how large and old it is, and what is stale in it.
+
+    --kind, --older-than and --stale choose what is shown, and with --prune removed. Data sets and
+    downloaded weights are never removed.
+    """
+    asked = Choice(tuple(choice("--kind", name, KINDS) for name in kind or ()), older_than, stale)
+    if not prune:
+        return _show(asked, request.plugins)
+    if asked == Choice():
+        raise SpecError("--prune: say what, with --stale, --kind KIND or --older-than DAYS")
+    with cached.unused():
+        _prune(asked, request.plugins)
+
+
+def _show(asked: Choice, plugins: Sequence[str]) -> None:
+    home = cache_home()
+    standings = _standings(home, plugins)
+    chosen = {entry: standings[entry] for entry in asked.of(standings)}
+    if not chosen and asked != Choice():
+        console.print(f"nothing of this is in {escape(str(home))}", soft_wrap=True)
+        return
+    table = RichTable(title=escape(f"Cache: {home}"), title_justify="left")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == HEADINGS[0] else "right")
+    for name in sorted({entry.shown_as for entry in chosen}):
+        table.add_row(name, *_line({e: s for e, s in chosen.items() if e.shown_as == name}))
+    for name, files in {} if asked != Choice() else _of_data_home().items():
+        table.add_row(name, *_amount(files), "", "")
+    if chosen:
+        table.add_section()
+        table.add_row("of the cache", *_line(chosen))
+    console.print(table)
+    console.print("stale: no run with the present code and packages takes it", soft_wrap=True)
+    untold = sum(s == UNTOLD and e.kind in ("cells", "stages") for e, s in chosen.items())
+    if untold:
+        console.print(
+            f"cells and stages of which that cannot be told: {untold}; of plug-ins give --plugin",
+            soft_wrap=True,
+        )
+
+
+def _standings(home: Path, plugins: Sequence[str]) -> dict[Entry, str]:
+    """What the present code makes of all that the cache holds."""
+    from fedtables.benchmarks.running.standing import standing
+
+    import_plugins(plugins)
+    return {entry: standing(home, entry, plugins) for entry in cached.entries(home)}
+
+
+def _line(entries: Mapping[Entry, str]) -> list[str]:
+    """How many there are, how large and how old; and of how many, how large, nobody has a use."""
+    stale = [entry.size for entry, standing in entries.items() if standing == STALE]
+    amount = _amount([(entry.size, entry.written) for entry in entries])
+    return [*amount, f"{len(stale):,}", _megabytes(stale)]
+
+
+def _amount(files: Sequence[tuple[int, float]]) -> list[str]:
+    """Number, megabytes, and the days of the oldest and the newest of several sizes and times."""
+    times = sorted(written for _, written in files)
+    days = [time.strftime("%Y-%m-%d", time.localtime(at)) for at in times[:1] + times[-1:]]
+    return [f"{len(files):,}", _megabytes(size for size, _ in files), *(days or ["", ""])]
+
+
+def _megabytes(sizes: Iterable[int]) -> str:
+    return f"{sum(sizes) / 1e6:,.3f}"
+
+
+def _of_data_home() -> dict[str, list[tuple[int, float]]]:
+    """Sizes and times of the files that the user put into the data home, or had downloaded."""
+    home = data_home()
+    found: dict[str, list[tuple[int, float]]] = {DATA: [], WEIGHTS: []}
+    for folder, _, names in os.walk(home):
+        place = Path(folder)
+        kind = WEIGHTS if place.is_relative_to(home / "weights") else DATA
+        for name in names:
+            path = place / name
+            if path.is_file() and not re.fullmatch(KINDS["digests"], f"data/{name}"):
+                found[kind].append((path.stat().st_size, path.stat().st_mtime))
+    return found
+
+
+def _prune(asked: Choice, plugins: Sequence[str]) -> None:
+    """Remove what is meant, but for stages that others, which stay, rely on."""
+    home = cache_home()
+    chosen = asked.of(_standings(home, plugins))
+    leaving = cached.unreferenced(home, chosen)
+    for entry in leaving:
+        cached.remove(entry)
+    size = _megabytes(entry.size for entry in leaving)
+    console.print(f"removed {len(leaving):,} from {escape(str(home))}: {size} MB", soft_wrap=True)
+    if kept := len(chosen) - len(leaving):
+        console.print(f"kept {kept:,} stages, on which others rely that stay", soft_wrap=True)
