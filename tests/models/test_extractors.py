@@ -2,7 +2,6 @@
 nothing is downloaded.
 """
 
-import importlib.metadata
 import sys
 from dataclasses import replace
 
@@ -16,7 +15,6 @@ from torchvision.models.vgg import cfgs, make_layers
 from fedtables.models import extractors
 from fedtables.models.extractors import (
     INCEPTION_SIDE,
-    LITE0_PACKAGE,
     RECIPES,
     FeatureNetwork,
     Prepare,
@@ -25,10 +23,10 @@ from fedtables.models.extractors import (
     perceptual_distance,
 )
 from fedtables.models.weight_files import INCEPTION as INCEPTION_FILE
-from fedtables.models.weight_files import WeightFile
+from fedtables.models.weight_files import LITE0, LITE0_PACKAGE, WeightFile
 from fedtables.results.files import DataError, file_digest
 
-LITE0, INCEPTION = "efficientnet-lite0", "inception-v3"
+INCEPTION = "inception-v3"
 STUPA = 832
 """ImageNet's class of domed temples."""
 
@@ -184,18 +182,6 @@ def test_weights_of_another_network_are_refused(name, install):
     install(name, {"conv1.weight": torch.ones(1)})
     with pytest.raises(DataError, match=r"w\.pth does not fit"):
         load(name, "cpu")
-
-
-def test_an_absent_package_is_refused_with_the_command_that_installs_it(monkeypatch):
-    def absent(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", absent)
-    with pytest.raises(
-        DataError,
-        match=rf"{LITE0_PACKAGE} is not installed\. Run: pip install .*{LITE0_PACKAGE}==0\.1\.0",
-    ):
-        load(LITE0, "cpu")
 
 
 def test_a_damaged_package_is_refused_with_the_command_that_installs_it(install):

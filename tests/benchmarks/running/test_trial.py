@@ -1,5 +1,6 @@
 """A user's own settings are tried before anything runs."""
 
+import importlib.metadata
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from fedtables.benchmarks.tables.expansion import expand, unread
 from fedtables.benchmarks.tables.request import read_settings
 from fedtables.benchmarks.tables.selection import Selection, typed_settings
 from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.files import DataError
 
 TABLE = registry.find_table("dlad/table2")
 COLUMN = {"dataset": "mnist", "distribution": "niid1"}
@@ -68,3 +70,15 @@ def test_every_cell_is_read_before_the_first_runs():
     wrong = {**dict(cells[1].config), "partition.kind": "dirichlet"}
     with pytest.raises(SpecError, match=r"global-dlad .*partition\.kind cannot be 'dirichlet'"):
         check_cells([cells[0], replace(cells[1], config=tuple(wrong.items()))])
+
+
+def test_weights_whose_package_is_not_installed_are_told_before_anything_runs(monkeypatch):
+    def absent(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    cells = expand(*registry.find_table("fediod/table7"), Selection())
+    first = expand(*TABLE, Selection(only=COLUMN))
+    monkeypatch.setattr(importlib.metadata, "distribution", absent)
+    with pytest.raises(DataError, match="not installed"):
+        check_cells(cells[:1])
+    check_cells(first)  # which have no use for them
