@@ -108,10 +108,10 @@ def _show(asked: Choice, plugins: Sequence[str]) -> None:
 
 def _standings(home: Path, plugins: Sequence[str]) -> dict[Entry, str]:
     """What the present code makes of all that the cache holds."""
-    from fedtables.benchmarks.running.standing import standing
+    from fedtables.benchmarks.running.standing import of_entry
 
     import_plugins(plugins)
-    return {entry: standing(home, entry, plugins) for entry in cached.entries(home)}
+    return {entry: of_entry(home, entry, plugins) for entry in cached.entries(home)}
 
 
 def _line(entries: Mapping[Entry, str]) -> list[str]:

@@ -31,7 +31,7 @@ def _why_not(
     return "" if cell.code == record.code else OTHER_CODE
 
 
-def standing(home: Path, entry: Entry, plugins: Sequence[str] = ()) -> str:
+def of_entry(home: Path, entry: Entry, plugins: Sequence[str] = ()) -> str:
     """`STALE` if no run with the present code and packages takes a thing of the cache in the folder
     `home`, `USED` if one may, whether its data are here or not; `UNTOLD` where that cannot be told:
     of other kinds than cells and stages, of plug-ins that are not given, and of older versions.

@@ -1,6 +1,6 @@
 """What of a cache the present code has a use for: stages here, cells by `fedtables cache`."""
 
-from fedtables.benchmarks.running.standing import standing
+from fedtables.benchmarks.running.standing import of_entry
 from fedtables.federation.cache import StageCache
 from fedtables.results.cached import STALE, UNTOLD, USED, entries
 from fedtables.results.files import read_sealed_json, write_sealed_json
@@ -9,7 +9,7 @@ from tests.federation.stages import request
 
 def of_only_entry(home):
     [entry] = entries(home)
-    return standing(home, entry)
+    return of_entry(home, entry)
 
 
 def test_a_stage_is_stale_when_its_code_is_another_gone_or_damaged(tmp_path):
