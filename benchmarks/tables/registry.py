@@ -8,15 +8,14 @@ import ast
 import dataclasses
 import functools
 import importlib
-import importlib.util
 import re
-import sys
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedtables.benchmarks.tables.measure import Measure
+from fedtables.benchmarks.tables.plugins import loaded, module_of
 from fedtables.benchmarks.tables.spec import PLANS, Paper, SpecError, Table
 from fedtables.results import published
 from fedtables.results.names import near
@@ -27,7 +26,6 @@ from fedtables.results.sourcecode import (
     file_libraries,
     file_source_digest,
     folder_modules,
-    plugin_files,
     source_digest,
     source_libraries,
 )
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
     from fedtables.federation.method import Method
 
 FOLDERS = ("methods", "baselines")
-PLUGIN = "fedtables_plugin_"
-"""How the names of plug-ins' modules begin."""
 TASK = "classification"
 """The task, `data.task`, of a configuration that names none."""
 RESERVED = frozenset(
@@ -192,8 +188,9 @@ class MethodEntry:
 
     @property
     def module(self) -> str:
-        stem = Path(self.path).stem
-        return f"{PLUGIN}{stem}" if self.folder == "plugin" else f"{PACKAGE}.{self.folder}.{stem}"
+        path = Path(self.path)
+        plugin = self.folder == "plugin"
+        return module_of(path) if plugin else f"{PACKAGE}.{self.folder}.{path.stem}"
 
     @property
     def code(self) -> str:
@@ -223,9 +220,8 @@ class MethodEntry:
         """
         from fedtables.federation.method import Method
 
-        if self.folder == "plugin" and not self._is_imported():
-            self._import()
-        module = importlib.import_module(self.module)
+        plugin = self.folder == "plugin"
+        module = loaded(self.path) if plugin else importlib.import_module(self.module)
         method_classes = [
             value
             for value in vars(module).values()
@@ -239,59 +235,6 @@ class MethodEntry:
             )
         _check_declared(method_classes[0], self.path)
         return method_classes[0]
-
-    def _is_imported(self) -> bool:
-        last = _imported.get(self.module)
-        return self.module in sys.modules and last == (self.path, self.code)
-
-    def _import(self) -> None:
-        """Import a plug-in as it is now, though another may be called alike, and what lies beside
-        it. Raises SpecError.
-        """
-        from fedtables.federation.surroundings import flags, put_back
-
-        path = Path(self.path)
-        source = path / "__init__.py" if path.is_dir() else path
-        inside = [self.path] if path.is_dir() else None
-        spec = importlib.util.spec_from_file_location(
-            self.module, source, submodule_search_locations=inside
-        )
-        if spec is None or spec.loader is None:
-            raise SpecError(f"plug-in {self.path} is no Python file; its name ends in .py")
-        own = [name for name in sys.modules if name.startswith(f"{self.module}.")]
-        for name in (*own, *_beside):
-            sys.modules.pop(name, None)
-        module = sys.modules[self.module] = importlib.util.module_from_spec(spec)
-        before = flags()
-        try:
-            with put_back():
-                spec.loader.exec_module(module)
-                after = flags()
-        except (Exception, SystemExit) as error:
-            del sys.modules[self.module]
-            raise SpecError(
-                f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}"
-            ) from error
-        if changed := [name for name in before if before[name] != after[name]]:
-            del sys.modules[self.module]
-            raise SpecError(
-                f"plug-in {self.path} changes for all rows, when it is imported:"
-                f" {', '.join(changed)}; do that inside `fit`"
-            )
-        files = {str(file) for file in plugin_files(path)}
-        _beside.update(
-            name
-            for name, brought in list(sys.modules.items())
-            if getattr(brought, "__dict__", {}).get("__file__") in files
-            and not name.startswith(PLUGIN)
-        )
-        _imported[self.module] = (self.path, self.code)
-
-
-_imported: dict[str, tuple[str, str]] = {}
-"""The path and the code of each plug-in that this process has imported last, by its module."""
-_beside: set[str] = set()
-"""Modules that lie beside plug-ins: another may bring others that are called alike."""
 
 
 DECLARED: Mapping[str, tuple[type, str]] = {
