@@ -1,14 +1,12 @@
 """Finds data: which sources exist, which are present, and what stands in for one that is not."""
 
 import functools
-import importlib
 import os
-import pkgutil
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -34,48 +32,35 @@ from fedtables.datasets.source import (
 )
 from fedtables.results.files import RefusedError, data_home
 from fedtables.results.names import near
+from fedtables.results.plugins import kept, listed, told
+
+
+@kept(None)
+def _listed() -> dict[str, tuple[DataSource, ModuleType]]:
+    return listed(
+        source_package,
+        "SOURCES",
+        DataSource,
+        lambda sources: ((entry.name, entry) for entry in sources),
+    )
 
 
 def _told(error: Exception) -> str:
-    """An error that nobody planned, in one line, with the line of a source that it came from."""
-    words = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    lines = [
-        f" ({Path(frame.filename).name}, line {frame.lineno})"
-        for frame in traceback.extract_tb(error.__traceback__)
-        if str(Path(frame.filename).parent) in source_package.__path__
-    ]
-    return words + "".join(lines[-1:])
-
-
-@functools.cache
-def _modules() -> dict[str, tuple[DataSource, str]]:
-    by_name: dict[str, tuple[DataSource, str]] = {}
-    for info in pkgutil.iter_modules(source_package.__path__):
-        name = f"fedtables.datasets.sources.{info.name}"
-        try:
-            module = importlib.import_module(name)
-            entries = list(module.SOURCES)
-        except Exception as error:
-            raise DataError(
-                f"{name} does not list data sets: {_told(error)}. See docs/adding.md."
-            ) from error
-        for entry in entries:
-            if entry.name in by_name:
-                raise ValueError(f"two data sets are called {entry.name!r}; rename one")
-            by_name[entry.name] = (entry, module.__name__)
-    return by_name
+    return told(error, source_package.__path__)
 
 
 def sources() -> dict[str, DataSource]:
-    """Every data set in `datasets/sources/`, by name. Raises ValueError on a duplicate name."""
-    return {name: entry for name, (entry, _) in _modules().items()}
+    """Every data set in `datasets/sources/` and in the plug-ins in use, by name. Raises
+    RefusedError as `listed`.
+    """
+    return {name: entry for name, (entry, _) in _listed().items()}
 
 
 def source(name: str) -> DataSource:
     """The source called `name`. Raises DataError with the known names otherwise."""
-    if name not in _modules():
-        raise DataError(f"unknown data set {name!r}; {near(name, _modules())}")
-    return _modules()[name][0]
+    if name not in _listed():
+        raise DataError(f"unknown data set {name!r}; {near(name, _listed())}")
+    return _listed()[name][0]
 
 
 @dataclass(frozen=True)
@@ -101,13 +86,13 @@ class ResolvedData:
 
 def reader_module(name: str) -> str:
     """The module that reads a source."""
-    return _modules()[name][1]
+    return _listed()[name][1].__name__
 
 
-@functools.cache
+@kept(None)
 def _content(name: str, home: Path) -> str:
     """Digest of a source's content. Once per process, since files can be many."""
-    entry, reader = _modules()[name]
+    entry, reader = source(name), reader_module(name)
     generated = not _files(entry, home)  # and small: what is made to be digested is kept
     read = functools.partial(load, name) if generated else functools.partial(entry.load, home)
     with _naming(entry, home):
@@ -122,7 +107,8 @@ def _files(entry: DataSource, home: Path) -> list[Path]:
         raise _advised(entry, str(error)) from error
     except Exception as error:
         raise _advised(
-            entry, f"the files of {entry.title} under {home} cannot be found: {_told(error)}."
+            entry,
+            f"the files of {entry.title} under {home} cannot be found: {_told(error)}.",
         ) from error
 
 
@@ -154,7 +140,7 @@ def state(name: str, home: Path | None = None) -> str:
     """Whether a source is there, and whether its content is known, as far as that can be told
     without reading it: `absent`, `unusable` (damaged, or there in part), `present, verified`, ...
     """
-    entry, reader = _modules()[name]
+    entry, reader = source(name), reader_module(name)
     home = home or data_home()
     if entry.kind == SYNTHETIC:
         return "generated"
@@ -273,7 +259,7 @@ def load(name: str, home: Path | None = None) -> Mapping[str, Split]:
     return _load(name, home)
 
 
-@functools.lru_cache(maxsize=4)
+@kept(4)
 def _load(name: str, home: Path | None) -> Mapping[str, Split]:
     entry = source(name)
     home = home or data_home()

@@ -21,7 +21,7 @@ from fedtables.results.files import (
     read_sealed_json,
     write_sealed_json,
 )
-from fedtables.results.sourcecode import source_digest
+from fedtables.results.sourcecode import code_digest
 
 VERIFIED = Path(__file__).with_name("verified.csv")
 """Data whose content is known, by `splits_digest`: the complete official sets, and parts and
@@ -52,7 +52,7 @@ def _fingerprint(entry: DataSource, reader: str, home: Path) -> str:
     """
     stats = [(str(path), path.stat()) for path in entry.files(home)]
     listing = [[path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for path, stat in stats]
-    return digest([entry.name, listing, source_digest(reader)])
+    return digest([entry.name, listing, code_digest(reader)])
 
 
 def data_digest(

@@ -4,9 +4,6 @@ A network declares what it makes: scores, maps or images. Behind the name of one
 `+dense` asks for its encoder with a decoder that makes maps: `resnet8-narrow+dense`.
 """
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +16,7 @@ from fedtables.models.dense import Dense
 from fedtables.models.entry import ModelError, NetworkEntry, Sides
 from fedtables.results.files import digest
 from fedtables.results.names import near
+from fedtables.results.plugins import kept, listed, plugged_in
 from fedtables.results.sourcecode import code_digest, source_digest
 
 DENSE = "+dense"
@@ -28,13 +26,13 @@ INPUTS = {2: "images", 3: "volumes"}
 """What has as many sides."""
 
 
-@functools.cache
+@kept(None)
 def networks() -> dict[str, NetworkEntry]:
-    """Every network in `models/networks/`, by name."""
-    found: dict[str, NetworkEntry] = {}
-    for info in pkgutil.iter_modules(network_package.__path__):
-        found |= importlib.import_module(f"fedtables.models.networks.{info.name}").NETWORKS
-    return found
+    """Every network in `models/networks/` and in the plug-ins in use, by name. Raises RefusedError
+    as `listed`.
+    """
+    found = listed(network_package, "NETWORKS", NetworkEntry, lambda networks: networks.items())
+    return {name: declared for name, (declared, _) in found.items()}
 
 
 def entry(name: str) -> NetworkEntry:
@@ -111,7 +109,7 @@ def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[
     return model
 
 
-@functools.cache
+@kept(None)
 def feature_shape(
     name: str, in_channels: int, image_size: int | tuple[int, ...]
 ) -> tuple[int, int, int]:
@@ -128,7 +126,9 @@ def feature_shape(
 def network_digest(name: str) -> str:
     """Digest of the source that defines the network."""
     base = name.removesuffix(DENSE)
-    code = code_digest(entry(base).build.__module__)
+    plugins = (plugin for plugin in plugged_in() if base in getattr(plugin, "NETWORKS", ()))
+    own = [plugin.__name__ for plugin in plugins]  # all of it, wherever its builder lies
+    code = code_digest(own[0] if own else entry(base).build.__module__)
     return code if name == base else digest([code, source_digest("fedtables.models.dense")])
 
 

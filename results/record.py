@@ -90,6 +90,8 @@ class Record:
     lineage: tuple[str, ...] = ()
     """The method, and those that its class derives from, nearest first: the last is the root of its
     family. Empty for a cell that failed, and in older records."""
+    plugins: tuple[str, ...] = ()
+    """Names of the plug-ins' files of which the cell used something; empty in older records."""
     config: dict[str, Any] = field(default_factory=dict)
     length: dict[str, int] = field(default_factory=dict)
     """The setting that a budget of the table's made, `fedavg.rounds`, in place of the
@@ -119,7 +121,7 @@ class Record:
     def from_json(cls, value: dict[str, Any]) -> Record:
         """Raises TypeError, KeyError or ValueError if `value` was not written by `to_json`."""
         measurements = tuple(Measurement(**m) for m in value["measurements"])
-        lists = {name: tuple(value.get(name, ())) for name in ("others", "lineage", "contract")}
+        lists = {name: tuple(value.get(name, ())) for name in LISTS}
         record = cls(**{**value, "measurements": measurements, **lists})
         for part in (record, *measurements):
             for name, hint in HINTS[type(part)].items():
@@ -130,6 +132,8 @@ class Record:
         return record
 
 
+LISTS = ("others", "lineage", "contract", "plugins")
+"""Entries of a record that are tuples, which JSON does not have."""
 HINTS: dict[type, dict[str, Any]] = {kind: get_type_hints(kind) for kind in (Record, Measurement)}
 """The annotations of what is read."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,26 +68,19 @@ def some_tables(tables: list[str] | None) -> list[str]:
     return tables
 
 
-def import_plugins(plugins: Sequence[str]) -> None:
-    """Import plug-ins. Raises SpecError, with its name, for a file that cannot be imported."""
-    for plugin in plugins:
-        registry.find_method(Path(plugin).stem.replace("_", "-"), plugins).load()
-
-
 def selected(request: Request, tables: Sequence[str]) -> Selection:
     """What of `tables` a request asks for. Raises SpecError, also if it has settings and the tables
     are of several papers.
     """
     from fedtables.benchmarks.tables.selection import Selection, parse_methods, typed_settings
 
-    import_plugins(request.plugins)  # before anything else is wrong
     add, drop = parse_methods(request.methods)
     settings = request.settings or {}
     papers = {paper.key: paper for paper, _ in map(registry.find_table, tables)}
     if settings and len(papers) > 1:
         raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
     paper = next(iter(papers.values()), None)
-    overrides = typed_settings(settings, paper, request.plugins) if paper and settings else ()
+    overrides = typed_settings(settings, paper) if paper and settings else ()
     return Selection(
         profile=request.profile,
         protocol=request.protocol,
@@ -96,7 +88,6 @@ def selected(request: Request, tables: Sequence[str]) -> Selection:
         only=request.only,
         add=add,
         drop=drop,
-        plugins=request.plugins,
         require_real=request.require_real,
         device=request.run_device,
         threads=request.threads,

@@ -13,7 +13,6 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from fedtables.benchmarks.commands.app import console
-from fedtables.benchmarks.commands.asked import import_plugins
 from fedtables.benchmarks.tables.request import Request, choice, takes
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results import cached
@@ -72,16 +71,16 @@ def show_cache(
     """
     asked = Choice(tuple(choice("--kind", name, KINDS) for name in kind or ()), older_than, stale)
     if not prune:
-        return _show(asked, request.plugins)
+        return _show(asked)
     if asked == Choice():
         raise SpecError("--prune: say what, with --stale, --kind KIND or --older-than DAYS")
     with cached.unused():
-        _prune(asked, request.plugins)
+        _prune(asked)
 
 
-def _show(asked: Choice, plugins: Sequence[str]) -> None:
+def _show(asked: Choice) -> None:
     home = cache_home()
-    standings = _standings(home, plugins)
+    standings = _standings(home)
     chosen = {entry: standings[entry] for entry in asked.of(standings)}
     if not chosen and asked != Choice():
         console.print(f"nothing of this is in {escape(str(home))}", soft_wrap=True)
@@ -106,12 +105,11 @@ def _show(asked: Choice, plugins: Sequence[str]) -> None:
         )
 
 
-def _standings(home: Path, plugins: Sequence[str]) -> dict[Entry, str]:
+def _standings(home: Path) -> dict[Entry, str]:
     """What the present code makes of all that the cache holds."""
     from fedtables.benchmarks.running.standing import of_entry
 
-    import_plugins(plugins)
-    return {entry: of_entry(home, entry, plugins) for entry in cached.entries(home)}
+    return {entry: of_entry(home, entry) for entry in cached.entries(home)}
 
 
 def _line(entries: Mapping[Entry, str]) -> list[str]:
@@ -146,10 +144,10 @@ def _of_data_home() -> dict[str, list[tuple[int, float]]]:
     return found
 
 
-def _prune(asked: Choice, plugins: Sequence[str]) -> None:
+def _prune(asked: Choice) -> None:
     """Remove what is meant, but for stages that others, which stay, rely on."""
     home = cache_home()
-    chosen = asked.of(_standings(home, plugins))
+    chosen = asked.of(_standings(home))
     leaving = cached.unreferenced(home, chosen)
     for entry in leaving:
         cached.remove(entry)

@@ -7,7 +7,6 @@ import typer
 from rich.markup import escape
 
 from fedtables.benchmarks.commands.app import console
-from fedtables.benchmarks.commands.asked import import_plugins
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.request import Request, takes
 from fedtables.benchmarks.tables.spec import SpecError
@@ -21,8 +20,7 @@ def check_method(
     method: Annotated[str, typer.Argument(help="a method's name")],
 ) -> None:
     """The contract of one method: it learns, repeats, and keeps private data private."""
-    entry = registry.find_method(method, request.plugins)
-    import_plugins(request.plugins)
+    entry = registry.find_method(method)
     from fedtables.benchmarks.contract.promises import CHECKS, KEPT, judge
     from fedtables.benchmarks.running.execute import prepare_device
     from fedtables.federation.execution import DEFAULT
@@ -63,6 +61,6 @@ def write_cards(
     from fedtables.reports.pages.build import league_of
 
     check_output(output, [results])
-    entries = registry.methods(request.plugins)
+    entries = registry.methods()
     write_atomic(output, cards_page(entries.values(), league_of(results)))
     console.print(f"wrote {output} with {len(entries)} methods", soft_wrap=True)

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from fedtables.benchmarks.commands.app import console
-from fedtables.benchmarks.commands.asked import import_plugins
 from fedtables.benchmarks.tables.request import Request, takes
 from fedtables.results.command_line import NUMBER, number, path
 from fedtables.results.files import cache_home, check_output
@@ -59,7 +58,6 @@ def unpack_cache(
     from fedtables.benchmarks.running.standing import not_accepted
     from fedtables.results.pack import packed_records, read_pack, take_records
 
-    import_plugins(request.plugins)
     home = cache_home()
     table = file.suffix == ".jsonl"
     found = take_records(file, home) if table else read_pack(file, home, megabytes)
@@ -69,5 +67,5 @@ def unpack_cache(
         soft_wrap=True,
         markup=False,
     )
-    for reason, count in not_accepted(packed_records(file, cache_home()), request.plugins).items():
+    for reason, count in not_accepted(packed_records(file, cache_home())).items():
         console.print(f"not in use here, cells: {count}: {reason}", soft_wrap=True, markup=False)

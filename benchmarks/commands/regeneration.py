@@ -24,6 +24,7 @@ from fedtables.benchmarks.tables.request import Request, takes
 from fedtables.results.cached import in_use
 from fedtables.results.frame import tidy, with_keys
 from fedtables.results.names import printable
+from fedtables.results.plugins import plugged_in
 
 if TYPE_CHECKING:
     from fedtables.benchmarks.running.ray_executor import Cluster
@@ -104,8 +105,8 @@ def regenerate(
 def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
     """Find what promises of a method the rows of plug-ins break, and say so."""
     for run in runs:
-        known = registry.methods(run.selection.plugins)
-        for row in run.rows if run.selection.plugins else ():
+        known = registry.methods()
+        for row in run.rows if plugged_in() else ():
             entry = known.get(row.method)
             if entry is None or entry.folder != "plugin":  # none: of an earlier command
                 continue

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from fedtables.benchmarks.commands.app import console
-from fedtables.benchmarks.commands.asked import check_device, import_plugins
+from fedtables.benchmarks.commands.asked import check_device
 from fedtables.benchmarks.tables.request import Request, quantity, switch, takes
 from fedtables.results.command_line import number, path, whole
 from fedtables.results.files import EMBEDDED
@@ -59,7 +59,6 @@ def verify_results(
     from fedtables.benchmarks.running.events import Context
     from fedtables.benchmarks.running.progress import Live
 
-    import_plugins(request.plugins)
     records = verifying.finished_records(results, asked.within, asked.present)
     pinned = verifying.pinned_tables(results)
     if pinned:
@@ -79,9 +78,7 @@ def verify_results(
         Live(console, len(chosen)) as live,
     ):
         context = Context(folder, 0.0, *machine.git_commit())
-        verdicts = verifying.verify_records(
-            chosen, request.plugins, workers, context, live.show, check_device
-        )
+        verdicts = verifying.verify_records(chosen, workers, context, live.show, check_device)
     table = RichTable(
         "cell",
         "recorded",

@@ -2,13 +2,13 @@
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables import registry, sweep
 from fedtables.benchmarks.tables.selection import listed
 from fedtables.benchmarks.tables.spec import usual_device, usual_execution
 from fedtables.federation.execution import DEFAULT
+from fedtables.results.plugins import place, plugged_in
 from fedtables.results.published import parse_column
 from fedtables.results.record import Record
 
@@ -48,7 +48,7 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
         ("--compile", execution.compile, compared.compile),
         ("--stacked", str(execution.stacked), str(compared.stacked)),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
-        *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
+        *(("--plugin", place(plugin).name, "") for plugin in plugged_in()),
         *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),
     )
     for option, value, unsaid in chosen:

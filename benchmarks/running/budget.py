@@ -2,7 +2,6 @@
 many samples as the table allows, on clients and at the server together.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 
 from fedtables.benchmarks.scenarios.assembly import Run, assemble, make_method
@@ -15,6 +14,7 @@ from fedtables.federation.cache import StageCache
 from fedtables.federation.costs import Meter, metering
 from fedtables.federation.fitting import fit
 from fedtables.federation.seeds import Seeds
+from fedtables.results.plugins import kept
 from fedtables.results.record import BUDGET
 
 LENGTHS = ("{method}.rounds", "{method}.epochs", "server.epochs", "local.epochs")
@@ -32,7 +32,7 @@ def parts_on_meta(cell: Cell, data: DataSets, seeds: Seeds) -> Parts:
     return _parts(tuple(pair for pair in cell.config if not pair[0].startswith(own)), data, seeds)
 
 
-@functools.lru_cache(maxsize=8)  # a column has as many as its rows use data in different ways
+@kept(8)  # a column has as many as its rows use data in different ways
 def _parts(config: tuple[tuple[str, Scalar], ...], data: DataSets, seeds: Seeds) -> Parts:
     configuration = Configuration.parse(dict(config))
     scenario = registry.find_scenario(configuration.data.task)
@@ -51,7 +51,7 @@ def length(cell: Cell, data: DataSets) -> dict[str, int]:
         return {}
     seeds = Seeds.moving(cell.seed_axes, cell.seed)
     parts = parts_on_meta(cell, data, seeds)
-    entry = registry.find_method(cell.method, cell.plugins)
+    entry = registry.find_method(cell.method)
 
     def seen(changed: Config) -> int:
         method = make_method(entry, changed)

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fedtables.benchmarks.tables.cells import Cell
@@ -72,6 +73,7 @@ def record_of(cell: Cell, **more: Any) -> Record:
         **{name: getattr(cell, name) for name in names},
         "seeds": {},
         "cell": cell.key,
+        "plugins": tuple(Path(path).name for path in cell.plugins),
         "config": dict(cell.config),
         "data": asdict(cell.data),
         "public": asdict(cell.public) if cell.public is not None else {},

@@ -41,6 +41,7 @@ from fedtables.federation.watching import Point, watched
 from fedtables.metrics.settling import has_settled
 from fedtables.privacy.plan import RELEASED, TRUST
 from fedtables.results.record import FAILED, Record
+from fedtables.results.sourcecode import file_source_digest
 
 RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR")
 """Variables that keep PyTorch, oneDNN or MKL from the instructions that the processor has."""
@@ -86,13 +87,14 @@ def run_cell(
         send(Event("point", position, point=point))
 
     started = time.monotonic()
-    owner = registry.find_method(cell.method, cell.plugins).code if cell.plugins else ""
+    owner = ".".join(file_source_digest(Path(path)) for path in cell.plugins)
     stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device, owner)
     channel = Channel()
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        with watched(on_point if context.watched else None), as_now():
+        point = on_point if context.watched else None
+        with registry.used(cell.plugins), watched(point), as_now():
             taken, entries = _measured(cell, stages, channel, _progress(send, position))
         outcome: dict[str, Any] = {**vars(taken), **entries}
     except (Exception, SystemExit) as error:
@@ -162,7 +164,7 @@ def _measured(
     data = DataSets(cell.data, cell.public, cell.private, cell.others)
     of_budget, seeds = length(cell, data), Seeds.moving(cell.seed_axes, cell.seed)
     config = {**dict(cell.config), **of_budget}
-    method = make_method(registry.find_method(cell.method, cell.plugins), config)
+    method = make_method(registry.find_method(cell.method), config)
 
     def build(run: Run, other: Config) -> Federation:
         configuration = Configuration.parse({**config, **other})
@@ -192,12 +194,12 @@ def _measured(
         method=method,
         fitted=fitted,
         on_meta=lambda other: build(Run(seeds, StageCache(None, device="meta"), "meta"), other),
-        other_method=lambda name: make_method(registry.find_method(name, cell.plugins), config),
+        other_method=lambda name: make_method(registry.find_method(name), config),
     )
     taken = measure.take(run)
     entries = {
         "length": of_budget,
-        "lineage": registry.lineage(cell.method, cell.plugins),
+        "lineage": registry.lineage(cell.method),
         "local_samples": seen[LOCAL],
         "server_samples": seen[SERVER],
         "fit_seconds": {place: round(passed, 3) for place, passed in seconds.items()},

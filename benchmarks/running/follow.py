@@ -112,7 +112,7 @@ class Follower:
             return PlannedCell(cell.method, unplanned=unplanned)
         data, seeds = _planned_sets(cell), Seeds.moving(cell.seed_axes, cell.seed)
         config, meter = {**dict(cell.config), **length(cell, data)}, self._meter
-        method = make_method(registry.find_method(cell.method, cell.plugins), config)
+        method = make_method(registry.find_method(cell.method), config)
         channel = Channel()
         used = data.target.used
         meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])

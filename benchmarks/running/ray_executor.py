@@ -20,6 +20,7 @@ from typing import Any
 
 from fedtables.benchmarks.running.events import Context, Event, alone_for_memory, failed
 from fedtables.benchmarks.running.machine import NEVER, Deadline, default_jobs
+from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.cells import Cell
 from fedtables.benchmarks.tables.request import Request
 from fedtables.benchmarks.tables.spec import SpecError
@@ -324,14 +325,16 @@ def refusal(cell: Cell, code: str, packages: dict[str, str]) -> str:
     if others:
         return f"has {', '.join(others)}"
     try:
-        if cell.code != code:
-            return "has other code; a plug-in file must be the same on every node"
-        for source in cell.sources:
-            resolved = catalogue.resolve(source.used)
-            if (resolved.used, resolved.digest) != (source.used, source.digest):
-                return (
-                    f"has other data: {source.used} is not the one that the command was given for"
-                )
+        with registry.used(cell.plugins):
+            if cell.code != code:
+                return "has other code; a plug-in file must be the same on every node"
+            for source in cell.sources:
+                resolved = catalogue.resolve(source.used)
+                if (resolved.used, resolved.digest) != (source.used, source.digest):
+                    return (
+                        f"has other data: {source.used} is not the one that the command was given"
+                        " for"
+                    )
     except (SpecError, DataError, ResultsError, OSError) as error:
         return f"cannot run it: {error}"
     return ""

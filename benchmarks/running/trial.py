@@ -44,7 +44,7 @@ def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
     overrides = dict(selection.overrides)
     for name in unread(cells, selection.overrides):
         with _told(f"--set {name}={overrides[name]}"):
-            _try_unread(name, overrides[name], selection.plugins)
+            _try_unread(name, overrides[name])
     tried = [cell for cell in cells if overrides or cell.is_private]
     first = {(cell.table, "row", cell.row): cell for cell in reversed(tried)}
     first |= {(cell.table, "column", cell.column): cell for cell in reversed(tried)}
@@ -54,10 +54,10 @@ def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
             _build(cell)
 
 
-def _try_unread(name: str, value: Scalar, plugins: Sequence[str]) -> None:
+def _try_unread(name: str, value: Scalar) -> None:
     section, _, parameter = name.partition(".")
-    if section in registry.methods(plugins):
-        make_method(registry.find_method(section, plugins), {name: value})
+    if section in registry.methods():
+        make_method(registry.find_method(section), {name: value})
     elif section == "privacy" and parameter != "dp" and value:
         plan: dict[str, Any] = {"mechanism": DP_SGD, "epsilon": 1.0, parameter: value}
         PrivacyPlan(**plan)
@@ -77,7 +77,7 @@ def _told(what: str) -> Iterator[None]:
 def _parsed(cell: Cell) -> tuple[Method, Configuration]:
     """The method and the configuration of a cell, whose measure can be taken of it."""
     config = dict(cell.config)
-    method = make_method(registry.find_method(cell.method, cell.plugins), config)
+    method = make_method(registry.find_method(cell.method), config)
     configuration = Configuration.parse(config)
     registry.find_measure(cell.measure).check(config)
     return method, configuration

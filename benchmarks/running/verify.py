@@ -18,7 +18,7 @@ from typing import Any
 from fedtables.benchmarks.running.events import Context, Event
 from fedtables.benchmarks.running.pool import run_pool
 from fedtables.benchmarks.tables import registry
-from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.cells import Cell, with_plugins
 from fedtables.benchmarks.tables.selection import Selection, table_rows
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.benchmarks.tables.sweep import SUFFIX
@@ -31,6 +31,7 @@ from fedtables.reports.tables.resultset import check_agree, read_table
 from fedtables.reports.tables.units import scale_of
 from fedtables.results.files import DataError, ResultsError
 from fedtables.results.frame import read_records
+from fedtables.results.plugins import place, plugged_in
 from fedtables.results.record import OK, Measurement, Record
 
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
@@ -140,17 +141,15 @@ def present(recorded: dict[str, str]) -> ResolvedData:
     return wanted
 
 
-def rebuild(
-    record: Record,
-    plugins: Sequence[str] = (),
-    found: Callable[[dict[str, str]], ResolvedData] = present,
-) -> Cell:
+def rebuild(record: Record, found: Callable[[dict[str, str]], ResolvedData] = present) -> Cell:
     """The cell of a record, from the spec as it is now; `found` has the data that are recorded.
     Raises SpecError or DataError if that is not the cell recorded.
     """
+    if absent := {*record.plugins} - {place(plugin).name for plugin in plugged_in()}:
+        raise SpecError(f"the cell's plug-in {min(absent)} is not given (--plugin)")
     paper, table = registry.find_table(record.table.removesuffix(SUFFIX))
     printed = record.row in [row.key for row in table.rows]
-    chosen = Selection(add=() if printed else (record.row,), plugins=tuple(plugins))
+    chosen = Selection(add=() if printed else (record.row,))
     row = next(row for row in table_rows(table, chosen) if row.key == record.row)
     machine = record.machine
     cell = Cell(
@@ -171,27 +170,23 @@ def rebuild(
         public=found(record.public) if record.public else None,
         private=found(record.private) if record.private else None,
         others=tuple(found(other) for other in record.others),
-        plugins=(
-            tuple(plugins) if registry.find_method(row.method, plugins).folder == "plugin" else ()
-        ),
         device=machine["device"],
         threads=machine["threads"],
         execution=Execution(**{name: machine[name] for name in asdict(DEFAULT) if name in machine}),
     )
     if cell.key != record.cell:
         raise SpecError(OTHER_CELL)
-    return cell
+    return with_plugins(cell)
 
 
 def rebuilt(
     record: Record,
-    plugins: Sequence[str],
     check_device: Callable[[str], None] | None = None,
     found: Callable[[dict[str, str]], ResolvedData] = present,
 ) -> Cell | str:
     """The cell of a record, or why there is none that can be run."""
     try:
-        cell = rebuild(record, plugins, found)
+        cell = rebuild(record, found)
         if check_device is not None and cell.device != "cpu":
             check_device(cell.device)
         return cell
@@ -251,7 +246,6 @@ def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 def verify_records(
     records: Sequence[Record],
-    plugins: Sequence[str],
     jobs: int,
     context: Context,
     on_event: Callable[[Cell, Event], None],
@@ -263,7 +257,7 @@ def verify_records(
     verdicts: dict[int, Verification] = {}
     cells: dict[int, Cell] = {}
     for position, record in enumerate(records):
-        cell = rebuilt(record, plugins, check_device)
+        cell = rebuilt(record, check_device)
         if isinstance(cell, str):
             verdicts[position] = Verification(record, NOT_VERIFIABLE, cell)
         else:

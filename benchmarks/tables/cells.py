@@ -5,7 +5,8 @@ and nothing else.
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.spec import Scalar
@@ -13,7 +14,14 @@ from fedtables.datasets import catalogue
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.federation.execution import DEFAULT, Execution
 from fedtables.results.files import digest
-from fedtables.results.sourcecode import folder_modules, source_digest, source_libraries
+from fedtables.results.plugins import using
+from fedtables.results.sourcecode import (
+    file_libraries,
+    file_source_digest,
+    folder_modules,
+    source_digest,
+    source_libraries,
+)
 
 IDENTITY = (
     *("table", "row", "column", "method", "role", "measure", "metrics", "unit", "seed", "profile"),
@@ -48,6 +56,7 @@ class Cell:
     others: tuple[ResolvedData, ...] = ()
     """The data sets of further sites, and of a test set that is none of the clients'."""
     plugins: tuple[str, ...] = ()
+    """Where the plug-ins lie of which it uses a method, a network or a data set."""
     device: str = "cpu"
     threads: int = 1
     execution: Execution = DEFAULT
@@ -85,7 +94,8 @@ class Cell:
         """
         origins = [source.origin for source in self.sources]
         methods = [entry.code for entry in self._entries]
-        return digest([source_digest(*self._modules), methods, origins])
+        plugins = [file_source_digest(Path(path)) for path in self.plugins]
+        return digest([source_digest(*self._modules), [*methods, *plugins], origins])
 
     @property
     def libraries(self) -> dict[str, str]:
@@ -93,6 +103,8 @@ class Cell:
         versions = source_libraries(*self._modules)
         for entry in self._entries:
             versions = versions | entry.libraries
+        for path in self.plugins:
+            versions = versions | file_libraries(Path(path))
         return dict(sorted(versions.items()))
 
     @property
@@ -102,9 +114,10 @@ class Cell:
 
     @property
     def _entries(self) -> tuple[registry.MethodEntry, ...]:
-        """Its method, and those that its measure looks at too."""
+        """Its method, and those that its measure looks at too, but for plug-ins'."""
         others = registry.find_measure(self.measure).methods(dict(self.config))
-        return _entries((self.method, *others), self.plugins)
+        known = registry.own_methods()
+        return tuple(known[name] for name in (self.method, *others) if name in known)
 
     def __str__(self) -> str:
         return f"{self.table} {self.row} {self.column} seed {self.seed}"
@@ -113,22 +126,26 @@ class Cell:
 @functools.cache
 def _modules(measure: str, task: str, data: tuple[str, ...]) -> tuple[str, ...]:
     """The code that runs any cell, all networks, and what is a cell's own beside its methods:
-    measure, scenario, readers of data.
+    measure, scenario, readers of data, but for plug-ins'.
     """
+    with using():
+        own = [catalogue.reader_module(name) for name in data if name in catalogue.sources()]
     return (
         "fedtables.benchmarks.running.execute",
         registry.measure_module(measure),
         registry.scenario_module(task),
         *folder_modules("fedtables.models.networks"),
-        *(catalogue.reader_module(name) for name in data),
+        *own,
     )
 
 
-@functools.cache
-def _entries(
-    methods: tuple[str, ...], plugins: tuple[str, ...]
-) -> tuple[registry.MethodEntry, ...]:
-    return tuple(registry.find_method(method, plugins) for method in methods)
+def with_plugins(cell: Cell) -> Cell:
+    """The cell with the plug-ins in use that its method, its settings or its data name."""
+    config = dict(cell.config)
+    texts = [part for value in config.values() for part in str(value).split("+")]
+    data = [name for source in cell.sources for name in (source.asked, source.used)]
+    others = registry.find_measure(cell.measure).methods(config)
+    return replace(cell, plugins=registry.plugins_with([cell.method, *others, *texts, *data]))
 
 
 def asks_for_privacy(config: Mapping[str, Scalar]) -> bool:

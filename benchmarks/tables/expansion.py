@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 from fedtables.benchmarks.tables import registry
-from fedtables.benchmarks.tables.cells import Cell, asks_for_privacy
+from fedtables.benchmarks.tables.cells import Cell, asks_for_privacy, with_plugins
 from fedtables.benchmarks.tables.defaults import filled
 from fedtables.benchmarks.tables.selection import Selection, matches, table_rows, wanted_values
 from fedtables.benchmarks.tables.spec import HELD_OUT, Paper, Row, Scalar, SpecError, Table
@@ -39,10 +38,8 @@ def expand(
     rows = table_rows(table, selection)
     _check_settings(table, selection)
     wanted = wanted_values(table, rows, selection.only or {})
-    entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
-    lineages = {
-        name: registry.lineage(name, selection.plugins) for name in entries.keys() - paper.methods
-    }
+    entries = {row.method: registry.find_method(row.method) for row in rows}
+    lineages = {name: registry.lineage(name) for name in entries.keys() - paper.methods}
     cells = []
     for column in table.columns:
         for row in rows:
@@ -161,13 +158,12 @@ class _Place:
         data, public, private, others = _data_of(config, selection)
         config = self._private(config)
         measure = registry.find_measure(table.measure)
-        without = {*registry.methods(selection.plugins)} - {row.method, *measure.methods(config)}
+        without = {*registry.methods()} - {row.method, *measure.methods(config)}
         without |= registry.measure_settings() - measure.settings
         relevant = [(n, value) for n, value in config.items() if n.split(".")[0] not in without]
-        plugins = tuple(str(Path(plugin).resolve()) for plugin in selection.plugins)
         # Federations refuse any other way for private runs.
         is_private = bool(config.get("privacy.mechanism"))
-        return [
+        cells = (
             Cell(
                 table=f"{self.paper.key}/{table.key}",
                 row=row.key,
@@ -186,13 +182,13 @@ class _Place:
                 public=public,
                 private=private,
                 others=others,
-                plugins=plugins if self.entry.folder == "plugin" else (),
                 device=selection.device,
                 threads=selection.threads,
                 execution=DEFAULT if is_private else selection.execution,
             )
             for seed in selection.seeds
-        ]
+        )
+        return [with_plugins(cell) for cell in cells]
 
     def _private(self, config: Mapping[str, Scalar]) -> dict[str, Scalar]:
         """The configuration with what the method declares of its privacy where nobody has set it,

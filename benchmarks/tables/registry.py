@@ -1,25 +1,27 @@
 """Finds things by their place: papers in `benchmarks/papers/`, measures in `benchmarks/measures/`,
-scenarios in `benchmarks/scenarios/`, methods in `methods/`, `baselines/` and plug-ins.
+scenarios in `benchmarks/scenarios/`, methods in `methods/`, `baselines/` and the plug-ins in use.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
+import contextlib
 import functools
 import importlib
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from fedtables.benchmarks.tables.declared import check_declared, method_classes
 from fedtables.benchmarks.tables.measure import Measure
 from fedtables.benchmarks.tables.plugins import loaded, module_of
-from fedtables.benchmarks.tables.spec import PLANS, Paper, SpecError, Table
+from fedtables.benchmarks.tables.spec import Paper, SpecError, Table
 from fedtables.results import published
 from fedtables.results.names import near
-from fedtables.results.numbers import check_bounds
+from fedtables.results.plugins import place, plugged_in, using
 from fedtables.results.sourcecode import (
     PACKAGE,
     ROOT,
@@ -218,93 +220,95 @@ class MethodEntry:
         method, changes flags of PyTorch when it is imported, or cannot be made a row of any table;
         a package may define it in any of its modules, and its `__init__.py` exports it.
         """
-        from fedtables.federation.method import Method
-
         plugin = self.folder == "plugin"
         module = loaded(self.path) if plugin else importlib.import_module(self.module)
-        method_classes = [
-            value
-            for value in vars(module).values()
-            if isinstance(value, type)
-            and issubclass(value, Method)
-            and f"{value.__module__}.".startswith(f"{module.__name__}.")
-        ]
-        if (count := len(method_classes)) != 1:
+        classes = method_classes(module)
+        if (count := len(classes)) != 1:
             raise SpecError(
                 f"{self.path} must define exactly one subclass of Method, it defines {count}"
             )
-        _check_declared(method_classes[0], self.path)
-        return method_classes[0]
+        check_declared(classes[0], self.path)
+        return classes[0]
 
 
-DECLARED: Mapping[str, tuple[type, str]] = {
-    "title": (str, "a text"),
-    "sends": (Set, "a set of payload kinds"),
-    "oracle": (Set, "a set"),
-    "protected": (Mapping, "a mapping"),
-    "privacy": (Mapping, "a mapping"),
-    "quick": (Mapping, "a mapping from fields to values"),
-    "dense": (bool, "True or False"),
-    "reconstructs": (bool, "True or False"),
-}
-"""What a method's class says of itself."""
+@contextlib.contextmanager
+def used(paths: Iterable[str | Path]) -> Iterator[None]:
+    """Inside, the plug-ins at these paths are in use, and no others: their methods, networks and
+    data sets are found by name.
 
-
-@functools.cache
-def _check_declared(method: type[Method], path: str) -> None:
-    """Raise SpecError for a method's class that no table can make a row of, and `check` cannot
-    judge.
+    Raises RefusedError for one that is not there, cannot be imported, defines nothing, or takes the
+    name of another or of what is known.
     """
-    for name, (kind, words) in DECLARED.items():
-        if not isinstance(value := getattr(method, name), kind):
-            raise SpecError(f"{path}: {name} of {method.__name__} is {words}, not {value!r}")
-    if "fit" in method.__abstractmethods__:
-        raise SpecError(f"{path}: {method.__name__} has no fit(self, federation)")
-    fields = {about.name: about for about in dataclasses.fields(method)}
-    for name, about in fields.items():
-        if about.init and about.default is about.default_factory is dataclasses.MISSING:
-            raise SpecError(
-                f"{path}: {method.__name__} has no default for its field {name}; give it one"
-            )
-    for name in method.quick:
-        if name not in fields and not str(name).startswith(PLANS):
-            raise SpecError(
-                f"{path}: quick of {method.__name__} names {name!r}, which is no field;"
-                f" {near(str(name), fields)}"
-            )
-    quick = {n: v for n, v in method.quick.items() if n in fields and fields[n].init}
-    defaults = {n: f.default for n, f in fields.items() if f.default is not dataclasses.MISSING}
-    for what, values in (("its defaults", {}), ("its `quick`", quick)):
-        try:
-            check_bounds(method, {**defaults, **values})
-            method(**values)
-        except Exception as error:
-            raise SpecError(
-                f"{path}: {method.__name__} cannot be made with {what}:"
-                f" {type(error).__name__}: {error}"
-            ) from error
-
-
-def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
-    """All methods by name: of every file and package in `FOLDERS`, and of the plug-ins. Raises
-    SpecError if two claim one name or a plug-in is not there.
-    """
-    entries: dict[str, MethodEntry] = {}
-    paths = [
-        (folder, path)
-        for folder in FOLDERS
-        for path in sorted((ROOT / folder).iterdir())
-        if path.suffix == ".py" or _is_package(path)
-    ]
-    for plugin in plugins:
+    places: dict[str, Path] = {}
+    for plugin in paths:
         path = Path(plugin).resolve()
         if not path.is_file() and not _is_package(path):
             raise SpecError(f"--plugin {plugin}: there is no such file or package")
-        paths.append(("plugin", path))
-    for folder, path in paths:
+        if places.setdefault(path.stem, path) != path:
+            raise SpecError(
+                f"two plug-ins are called {path.stem!r}: {places[path.stem]} and {path}; rename one"
+            )
+    with using(*(loaded(str(path)) for path in places.values())):
+        if places:
+            _check_plugins()
+        yield
+
+
+def _check_plugins() -> None:
+    """Raise RefusedError for a plug-in in use that defines nothing, or what nobody can use."""
+    from fedtables.datasets.catalogue import sources
+    from fedtables.models.catalogue import networks
+
+    networks(), sources()
+    known = {entry.path: entry for entry in methods().values()}
+    for plugin in plugged_in():
+        if entry := known.get(str(place(plugin))):
+            entry.load()
+        elif not any(hasattr(plugin, name) for name in ("NETWORKS", "SOURCES")):
+            raise SpecError(f"{place(plugin)} defines no Method, no NETWORKS and no SOURCES")
+
+
+def plugins_with(names: Iterable[str]) -> tuple[str, ...]:
+    """Where the plug-ins in use lie that define one of these: a method, network or data set."""
+    named = {*names}
+    methods_of = {entry.path: entry.name for entry in methods().values()}
+    paths = []
+    for plugin in plugged_in():
+        path = str(place(plugin))
+        own = {methods_of.get(path), *getattr(plugin, "NETWORKS", ())}
+        if named & {*own, *(source.name for source in getattr(plugin, "SOURCES", ()))}:
+            paths.append(path)
+    return tuple(paths)
+
+
+@functools.cache
+def own_methods() -> Mapping[str, MethodEntry]:
+    """The methods of this package by name: of every file and package in `FOLDERS`. Raises SpecError
+    as `methods`.
+    """
+    return _entries(
+        (folder, path)
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).iterdir())
+        if path.stem != "__init__" and (path.suffix == ".py" or _is_package(path))
+    )
+
+
+def methods() -> dict[str, MethodEntry]:
+    """All methods by name: those of this package, and of the plug-ins in use. Raises SpecError if
+    two claim one name.
+    """
+    plugins = (("plugin", place(plugin)) for plugin in plugged_in() if method_classes(plugin))
+    return _entries(plugins, own_methods())
+
+
+def _entries(
+    places: Iterable[tuple[str, Path]], known: Mapping[str, MethodEntry] = MappingProxyType({})
+) -> dict[str, MethodEntry]:
+    """The `known` methods, and those at further places, by name."""
+    entries = dict(known)
+    for folder, path in places:
         name = path.stem.replace("_", "-")
-        if path.stem == "__init__":
-            continue
         if name in RESERVED | measure_settings():
             raise SpecError(f"a method cannot be called {name!r}, settings are; rename {path}")
         if name in entries:
@@ -319,22 +323,22 @@ def _is_package(path: Path) -> bool:
     return (path / "__init__.py").is_file()
 
 
-def find_method(name: str, plugins: Iterable[str] = ()) -> MethodEntry:
+def find_method(name: str) -> MethodEntry:
     """The method called `name`. Raises SpecError with near names."""
-    known = methods(plugins)
+    known = methods()
     if name not in known:
         raise SpecError(f"unknown method {name!r}; {near(name, known)}")
     return known[name]
 
 
-def lineage(name: str, plugins: Iterable[str] = ()) -> tuple[str, ...]:
+def lineage(name: str) -> tuple[str, ...]:
     """The method called `name`, and the methods that its class derives from, nearest first; the
     last is the root of its family. Raises SpecError with near names.
     """
-    known = methods(plugins)
+    known = methods()
     return tuple(
         entry.name
-        for base in find_method(name, plugins).load().__mro__
+        for base in find_method(name).load().__mro__
         for entry in known.values()
         if f"{base.__module__}.".startswith(f"{entry.module}.") and entry.load() is base
     )

@@ -1,5 +1,6 @@
 """What a command line, a notebook or a file asks for: one set of options, each said once."""
 
+import contextlib
 import functools
 import inspect
 import re
@@ -10,6 +11,7 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
+from fedtables.benchmarks.tables.registry import used
 from fedtables.benchmarks.tables.spec import (
     PROFILES,
     PROTOCOLS,
@@ -181,7 +183,7 @@ class Request:
     plugins: tuple[str, ...] = option(
         (),
         lambda value: tuple(map(str, value or ())),
-        "a file or package with one more method; repeatable",
+        "a file or package with a method, networks or data sets; repeatable",
         "--plugin",
         on_command_line=list[Path] | None,
         parser=path,
@@ -290,16 +292,20 @@ def takes(
     *names: str, of: type = Request, typed: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: the function gets what these options ask for, or all `of` the class, as its
-    first argument. Its signature names them, `typed` as in Python or else as typer reads them.
+    first argument, and runs with the plug-ins among them in use. Its signature names them, `typed`
+    as in Python or else as typer reads them.
     """
     hints = get_type_hints(of)
     options = [about for about in fields(of) if about.name in (names or hints)]
+    asks = {about.name for about in options}
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(*arguments: Any, **given: Any) -> Any:
             asked = {about.name: given.pop(about.name) for about in options if about.name in given}
-            return function(_read(of, asked), *arguments, **given)
+            read: Any = _read(of, asked)
+            with used(read.plugins) if "plugins" in asks else contextlib.nullcontext():
+                return function(read, *arguments, **given)
 
         _, *parameters = inspect.signature(function, eval_str=True).parameters.values()
         parameters += [

@@ -42,7 +42,6 @@ class Selection:
     only: Mapping[str, Texts] | None = None
     add: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
     require_real: bool = False
     device: str = "cpu"
     threads: int = 1
@@ -62,9 +61,7 @@ class Selection:
         return ".".join(part for part in (protocol, overridden, self.execution.label) if part)
 
 
-def typed_settings(
-    given: Mapping[str, Scalar], paper: Paper, plugins: Sequence[str] = ()
-) -> tuple[tuple[str, Scalar], ...]:
+def typed_settings(given: Mapping[str, Scalar], paper: Paper) -> tuple[tuple[str, Scalar], ...]:
     """`{"local.epochs": 2}`, or texts of values, as settings of `paper`, or fields of methods.
 
     Raises SpecError for an unknown one or a value of another kind.
@@ -73,8 +70,8 @@ def typed_settings(
     overrides: dict[str, Scalar] = {}
     for name, value in given.items():
         method = name.partition(".")[0]
-        if method in registry.methods(plugins):
-            for parameter in dataclasses.fields(registry.find_method(method, plugins).load()):
+        if method in registry.methods():
+            for parameter in dataclasses.fields(registry.find_method(method).load()):
                 known.setdefault(f"{method}.{parameter.name}", []).append(parameter.default)
         if name not in known:
             raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
@@ -180,7 +177,7 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
         if name in offered:
             rows.append(offered[name])
             continue
-        entry = registry.find_method(name, selection.plugins)
+        entry = registry.find_method(name)
         if refusal := registry.find_measure(table.measure).takes_no_method:
             raise SpecError(
                 f"--methods +{name}: {table.key} {refusal}, no method can be added to it"

@@ -50,11 +50,7 @@ def swept(
         for column in table.columns
     )
     chosen = table_rows(table, selection)
-    kept = [
-        row
-        for row in chosen
-        if registry.find_method(row.method, selection.plugins).load().protections()
-    ]
+    kept = [row for row in chosen if registry.find_method(row.method).load().protections()]
     if not kept:
         raise SpecError(f"sweep: no method of {table.key} has a private form here")
     return replace(

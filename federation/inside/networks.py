@@ -1,7 +1,6 @@
 """Networks of a federation: new ones, and those of checkpoints."""
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -20,6 +19,7 @@ from fedtables.federation.tasks.base import Task
 from fedtables.federation.training.inputs import channels_last
 from fedtables.federation.training.plan import DivergedError
 from fedtables.models import catalogue
+from fedtables.results.plugins import kept
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -162,7 +162,7 @@ class Networks:
                 )
 
 
-@functools.cache
+@kept(None)
 def _meta_module(network: str, channels: int, outputs: int, sides: tuple[int, ...]) -> nn.Module:
     """A network without weights, for planning; shared, since nothing there changes it."""
     with torch.device("meta"):

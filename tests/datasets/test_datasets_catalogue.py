@@ -5,6 +5,7 @@ import pytest
 from fedtables.datasets import catalogue
 from fedtables.datasets.catalogue import is_present, resolve, source, sources
 from fedtables.datasets.source import SYNTHETIC, DataError, annotations_of
+from fedtables.results.files import RefusedError
 from tests.datasets.npz import write_npz
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -43,12 +44,12 @@ def test_two_sources_of_one_name_are_refused(monkeypatch):
     from fedtables.datasets.sources import digits, generated
 
     monkeypatch.setattr(generated, "SOURCES", [*generated.SOURCES, *digits.SOURCES])
-    catalogue._modules.cache_clear()
+    catalogue._listed.cache_clear()
     try:
-        with pytest.raises(ValueError, match="two data sets are called 'digits'"):
+        with pytest.raises(RefusedError, match="two entries of SOURCES are called 'digits'"):
             sources()
     finally:
-        catalogue._modules.cache_clear()
+        catalogue._listed.cache_clear()
 
 
 # -- what stands in --

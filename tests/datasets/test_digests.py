@@ -80,7 +80,7 @@ def test_the_digest_is_kept_in_the_cache_until_files_or_reader_change(
 
     assert again() == first
     assert len(times) == 1
-    monkeypatch.setattr(digests, "source_digest", lambda module: "a touched reader")
+    monkeypatch.setattr(digests, "code_digest", lambda module: "a touched reader")
     assert again() == first
     assert len(times) == 2
     path.write_bytes((IMAGES + 1).tobytes())

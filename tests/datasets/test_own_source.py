@@ -1,6 +1,8 @@
 """A data set of one's own: what its author has wrong is told in one line, with the file."""
 
+import contextlib
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from fedtables.datasets import catalogue, sources
 from fedtables.datasets.folders import places
 from fedtables.datasets.source import DataError, DataSource, Split, read_npz
+from fedtables.results.files import RefusedError
+from fedtables.results.plugins import using
 
 MEDMNIST = ("train_images", "train_labels", "test_images", "test_labels")
 GOOD = """
@@ -36,25 +40,20 @@ def entry(load, **changes):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """Puts a source into the catalogue, and a file under MedMNIST's names into the data home."""
+    """Puts a source into a plug-in in use, and a file under MedMNIST's names into the data home."""
     arrays = [np.zeros((3, 4, 4), np.uint8), np.zeros((3, 1), int)]
     arrays += [array[:2] for array in arrays]
     np.savez(tmp_path / "own.npz", **dict(zip(MEDMNIST, arrays, strict=True)))
-    known = catalogue._modules()
+    with contextlib.ExitStack() as stack:
 
-    def listed(source):
-        monkeypatch.setattr(
-            catalogue,
-            "_modules",
-            lambda: {**known, "own": (source, "fedtables.datasets.sources.digits")},
-        )
-        catalogue.load.cache_clear()
-        catalogue._content.cache_clear()
-        return tmp_path
+        def listed(source):
+            module = ModuleType("fedtables_plugin_own")
+            module.__file__, module.SOURCES = __file__, [source]
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+            stack.enter_context(using(module))
+            return tmp_path
 
-    yield listed
-    catalogue.load.cache_clear()
-    catalogue._content.cache_clear()
+        yield listed
 
 
 def read(home, dtype=np.uint8):
@@ -129,9 +128,11 @@ def test_files_that_cannot_be_found_are_no_absent_set(own, error):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (GOOD, r"TypeError: .*'check' \(own_set\.py, line 3\)"),
-        ("SOURCES = [", r"SyntaxError: .*own_set\.py, line 1"),
-        ("", "AttributeError: .*SOURCES"),
+        (GOOD, r"imported: TypeError: .*'check' \(own_set\.py, line 3\)"),
+        ("SOURCES = [", r"imported: SyntaxError: .*own_set\.py, line 1"),
+        ("", "read: AttributeError: .*SOURCES"),
+        ("SOURCES = 5", "read: TypeError"),
+        ("SOURCES = [5]", "read: AttributeError: .*name"),
     ],
 )
 def test_a_file_that_lists_no_data_sets_is_refused_in_one_line(
@@ -139,10 +140,10 @@ def test_a_file_that_lists_no_data_sets_is_refused_in_one_line(
 ):
     (tmp_path / "own_set.py").write_text(text)
     monkeypatch.setattr(sources, "__path__", [str(tmp_path)])
-    catalogue._modules.cache_clear()
+    catalogue._listed.cache_clear()
     try:
-        with pytest.raises(DataError, match=f"own_set does not list data sets: {message}"):
+        with pytest.raises(RefusedError, match=f"own_set.* cannot be {message}"):
             catalogue.sources()
     finally:
-        catalogue._modules.cache_clear()
+        catalogue._listed.cache_clear()
         sys.modules.pop("fedtables.datasets.sources.own_set", None)

@@ -77,19 +77,20 @@ class Scripted(Method):
 
 
 @pytest.fixture(scope="module")
-def plugin(tmp_path_factory):
+def scripted(tmp_path_factory):
     path = tmp_path_factory.mktemp("plugin") / "scripted.py"
     path.write_text(PLUGIN)
-    return str(path)
+    with registry.used([path]):
+        yield
 
 
 @pytest.fixture
-def cell(plugin):
+def cell(scripted):
     """The plug-in's cell of FedIOD's Table 1, in percent, under the smoke profile."""
     only = {"row": "scripted", "dataset": "cifar10", "alpha": "1"}
     [found] = expand(
         *registry.find_table("fediod/table1"),
-        Selection(plugins=(plugin,), add=("scripted",), only=only),
+        Selection(add=("scripted",), only=only),
     )
     return found
 
@@ -150,11 +151,11 @@ def test_a_record_says_whether_every_model_had_settled(cell, run):
 
 
 @pytest.fixture
-def by_site(plugin):
+def by_site(scripted):
     """The plug-in's first cell of a table by site, of models of three sites, with a history on
     each.
     """
-    selection = Selection(plugins=(plugin,), add=("scripted",), only={"row": "scripted"})
+    selection = Selection(add=("scripted",), only={"row": "scripted"})
     cells = expand(*registry.find_table("fedad/table7"), selection)
     return next(cell for cell in cells if cell.column.startswith("train=b,f,i"))
 

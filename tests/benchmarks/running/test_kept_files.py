@@ -131,11 +131,10 @@ class Mine(Method):
 
 def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_given(tmp_path):
     (tmp_path / "my_own.py").write_text(PLUGIN)
-    plugins, mnist = (str(tmp_path / "my_own.py"),), {"dataset": "mnist"}
-    folder = tmp_path / "results"
-    given = Selection(only=mnist, add=("my-own",), plugins=plugins)
-    run = command(folder, given, broken=["my-own"])
-    before, first = held(folder), layout_of(run, run.all_records())
+    folder, mnist = tmp_path / "results", {"dataset": "mnist"}
+    with registry.used([tmp_path / "my_own.py"]):
+        run = command(folder, Selection(only=mnist, add=("my-own",)), broken=["my-own"])
+        before, first = held(folder), layout_of(run, run.all_records())
     Sheet(first, "", "", "final").write(run.files.path("layout.json"))
     run = command(folder, Selection(only={**mnist, "row": ROWS[0]}))
     assert held(folder) == before
@@ -154,10 +153,10 @@ def test_a_plug_in_joins_the_row_of_another_that_is_not_given_again(tmp_path, mo
     folder, mnist = tmp_path / "results", {"dataset": "mnist"}
     for name in ("my_own", "another"):
         (tmp_path / f"{name}.py").write_text(PLUGIN)
-        row, plugin = name.replace("_", "-"), str(tmp_path / f"{name}.py")
-        only = {**mnist, "row": row}
-        run = command(folder, Selection(only=only, add=(row,), plugins=(plugin,)))
-        judge_plugins(Console(quiet=True), [run])
+        row = name.replace("_", "-")
+        with registry.used([tmp_path / f"{name}.py"]):
+            run = command(folder, Selection(only={**mnist, "row": row}, add=(row,)))
+            judge_plugins(Console(quiet=True), [run])
     assert {row for row, *_ in held(folder)[0]} == {"my-own", "another"}
     assert run.broken.keys() == {"another"}
 

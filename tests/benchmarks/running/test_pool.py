@@ -63,13 +63,13 @@ def test_what_a_plug_in_leaves_behind_changes_no_other_cell(tmp_path):
     brief = {"partition.clients": 5, "partition.pool_limit": 100, "partition.public_limit": 50}
     brief |= {"local.epochs": 2, "server.epochs": 2, "evaluation.last_epochs": 1}
     selection = Selection(
-        plugins=(str(plugin),),
         add=("careless",),
         only={"row": "careless,global-avg", "dataset": "cifar10", "distribution": "iid"},
         seeds=(0, 1),
         overrides=tuple(brief.items()),
     )
-    cells = expand(*registry.find_table("dlad/table2"), selection)
+    with registry.used([plugin]):
+        cells = expand(*registry.find_table("dlad/table2"), selection)
     cells.sort(key=lambda cell: cell.row)  # the plug-in's first, and the other needs the same stage
     del cells[3]
     done = {
@@ -90,10 +90,9 @@ def test_cells_without_memory_beside_others_are_run_alone_after_them(tmp_path):
     plugin = tmp_path / "large.py"
     plugin.write_text(PLUGIN)
     only = {"row": "large", "dataset": "cifar10", "alpha": "1"}
-    [cell] = expand(
-        *registry.find_table("fediod/table1"),
-        Selection(plugins=(str(plugin),), add=("large",), only=only),
-    )
+    with registry.used([plugin]):
+        selection = Selection(add=("large",), only=only)
+        [cell] = expand(*registry.find_table("fediod/table1"), selection)
     cells = []
     for times in (1, 2):
         marks = tmp_path / f"marks{times}"

@@ -253,10 +253,8 @@ def cell(tmp_path):
     path = tmp_path / "own.py"
     path.write_text(PLUGIN.replace("ROUNDS", "1"))
     only = {"row": "own", "dataset": "cifar10", "alpha": "1"}
-    [found] = expand(
-        *registry.find_table("fediod/table1"),
-        Selection(plugins=(str(path),), add=("own",), only=only),
-    )
+    with registry.used([path]):
+        [found] = expand(*registry.find_table("fediod/table1"), Selection(add=("own",), only=only))
     return found
 
 

@@ -2,7 +2,7 @@
 from.
 """
 
-import sys
+import contextlib
 from dataclasses import fields, replace
 
 import pytest
@@ -29,27 +29,33 @@ WITH_FEDAVG = [
 
 
 @pytest.fixture(scope="module")
-def damped(tmp_path_factory):
+def damped_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("plugin") / "damped.py"
     path.write_text(DERIVED)
-    return str(path)
+    return path
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch):
-    """Writes a plug-in `plug` of the class `Plug`, which is forgotten after the test."""
+def _damped(damped_file):
+    with registry.used([damped_file]):
+        yield
 
-    def write(base, module, body=""):
-        path = tmp_path / "plug.py"
-        path.write_text(
-            "from dataclasses import dataclass, field\n"
-            f"from {module} import {base}\n\n\n"
-            f"@dataclass(frozen=True)\nclass Plug({base}):\n    title = 'Plug'\n{body}\n"
-        )
-        return str(path)
 
-    yield write
-    sys.modules.pop("fedtables_plugin_plug", None)
+@pytest.fixture
+def written(tmp_path):
+    """Writes a plug-in `plug` of the class `Plug`, which is in use until the end of the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *what: stack.enter_context(registry.used([plug(tmp_path, *what)]))
+
+
+def plug(folder, base, module, body=""):
+    path = folder / "plug.py"
+    path.write_text(
+        "from dataclasses import dataclass, field\n"
+        f"from {module} import {base}\n\n\n"
+        f"@dataclass(frozen=True)\nclass Plug({base}):\n    title = 'Plug'\n{body}\n"
+    )
+    return path
 
 
 def configs(name, selection):
@@ -61,8 +67,9 @@ def configs(name, selection):
 # -- who belongs to whom --
 
 
-def test_a_lineage_ends_with_the_root_of_the_family(damped):
-    assert registry.lineage("damped", [damped]) == ("damped", "fedavg")
+@pytest.mark.usefixtures("_damped")
+def test_a_lineage_ends_with_the_root_of_the_family():
+    assert registry.lineage("damped") == ("damped", "fedavg")
     assert registry.lineage("feddf") == ("feddf", "fedavg")
     assert registry.lineage("fedprox-plus") == ("fedprox-plus", "fedavg-plus")
     assert registry.lineage("dlad") == ("dlad",)
@@ -70,8 +77,8 @@ def test_a_lineage_ends_with_the_root_of_the_family(damped):
 
 def test_a_class_between_two_methods_that_is_none_itself_is_passed_over(written):
     """FedIOD's fields are in a class of their own, which is no method."""
-    path = written("FedIOD", "fedtables.methods.fediod")
-    assert registry.lineage("plug", [path]) == ("plug", "fediod")
+    written("FedIOD", "fedtables.methods.fediod")
+    assert registry.lineage("plug") == ("plug", "fediod")
 
 
 def test_a_paper_names_the_methods_of_its_rows_of_its_settings_and_of_their_conditions():
@@ -96,16 +103,15 @@ def test_a_paper_names_the_methods_of_its_rows_of_its_settings_and_of_their_cond
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", WITH_FEDAVG)
-def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_it(
-    name, profile, damped
-):
+@pytest.mark.usefixtures("_damped")
+def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_it(name, profile):
     paper, table = registry.find_table(name)
     offered = tuple(row.key for row in table.offered if row.method == "fedavg")
     [fedavg] = [
         row for row in (*table.rows, *table.offered) if row.method == "fedavg" and not row.config
     ]
     for protocol in PROTOCOLS if paper.released_code and table.released else PROTOCOLS[:1]:
-        selection = Selection(profile, protocol, add=(*offered, "damped"), plugins=(damped,))
+        selection = Selection(profile, protocol, add=(*offered, "damped"))
         found = configs(name, selection)
         places = [place for place in found if place[0] == fedavg.key]
         assert places
@@ -117,8 +123,8 @@ def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_
 
 
 def test_the_nearest_method_that_the_paper_names_decides(written):
-    path = written("FedDF", "fedtables.methods.feddf")
-    found = configs("fediod/table1", Selection(add=("plug",), plugins=(path,)))
+    written("FedDF", "fedtables.methods.feddf")
+    found = configs("fediod/table1", Selection(add=("plug",)))
     column = "dataset=cifar10 alpha=1"
     own, feddf = found["plug", column], found["feddf", column]
     assert own == {n.replace("feddf.", "plug."): v for n, v in feddf.items()}
@@ -126,7 +132,8 @@ def test_the_nearest_method_that_the_paper_names_decides(written):
     assert found["fedavg", column]["partition.validation_share"] == 0.0
 
 
-def test_a_setting_of_its_own_goes_before_that_of_the_family(damped):
+@pytest.mark.usefixtures("_damped")
+def test_a_setting_of_its_own_goes_before_that_of_the_family():
     paper, _ = registry.find_table("fediod/table1")
     column = "dataset=cifar10 alpha=1"
     for pairs, rounds in (
@@ -138,8 +145,7 @@ def test_a_setting_of_its_own_goes_before_that_of_the_family(damped):
             "fediod/table1",
             Selection(
                 add=("damped",),
-                plugins=(damped,),
-                overrides=typed_settings(read_settings(pairs), paper, [damped]),
+                overrides=typed_settings(read_settings(pairs), paper),
             ),
         )
         own, fedavg = found["damped", column], found["fedavg", column]
@@ -147,27 +153,25 @@ def test_a_setting_of_its_own_goes_before_that_of_the_family(damped):
 
 
 def test_a_default_of_the_derived_class_does_not_go_before_the_tables_setting(written):
-    path = written("FedAvg", "fedtables.methods.fedavg", "    rounds: int = 90\n    extra: int = 4")
-    found = configs("fediod/table1", Selection(add=("plug",), plugins=(path,)))
+    written("FedAvg", "fedtables.methods.fedavg", "    rounds: int = 90\n    extra: int = 4")
+    found = configs("fediod/table1", Selection(add=("plug",)))
     own = found["plug", "dataset=cifar10 alpha=1"]
     assert (own["plug.rounds"], own["plug.extra"]) == (3, 4)
 
 
 def test_what_a_derived_class_has_no_field_for_is_not_passed(written):
-    path = written(
-        "FedAvg", "fedtables.methods.fedavg", "    rounds: int = field(default=9, init=False)"
-    )
-    selection = Selection(add=("plug",), plugins=(path,))
+    written("FedAvg", "fedtables.methods.fedavg", "    rounds: int = field(default=9, init=False)")
+    selection = Selection(add=("plug",))
     own = configs("fediod/table1", selection)["plug", "dataset=cifar10 alpha=1"]
     assert not [name for name in own if name.startswith("fedavg.")]
-    method = make_method(registry.find_method("plug", [path]), own)
+    method = make_method(registry.find_method("plug"), own)
     assert (method.rounds, method.participation) == (9, 0.5)
 
 
 def test_a_method_of_its_own_has_the_tables_plans_and_its_own_defaults(written):
     body = "    rounds: int = 11\n\n    def fit(self, federation):\n        return None"
-    path = written("Method", "fedtables.federation.method", body)
-    found = configs("fediod/table1", Selection("paper", add=("plug",), plugins=(path,)))
+    written("Method", "fedtables.federation.method", body)
+    found = configs("fediod/table1", Selection("paper", add=("plug",)))
     own = found["plug", "dataset=cifar10 alpha=1"]
     plain = found["fedkd", "dataset=cifar10 alpha=1"]
     assert own["plug.rounds"] == 11
@@ -176,9 +180,10 @@ def test_a_method_of_its_own_has_the_tables_plans_and_its_own_defaults(written):
     }
 
 
-def test_a_public_set_can_be_given_to_a_method_whose_family_has_none(damped):
+@pytest.mark.usefixtures("_damped")
+def test_a_public_set_can_be_given_to_a_method_whose_family_has_none():
     paper, _ = registry.find_table("fediod/table1")
-    selection = Selection(add=("damped",), plugins=(damped,))
+    selection = Selection(add=("damped",))
     given = replace(selection, overrides=typed_settings({"public.name": "cifar100"}, paper))
     column = "dataset=cifar10 alpha=1"
     assert configs("fediod/table1", selection)["damped", column]["public.name"] == ""
@@ -235,10 +240,11 @@ def test_rows_of_a_family_train_alike_in_every_table(profile):
     assert compared == {"fedprox", "fedavgm", "fedgen", "feddf", "fedprox-plus", "li-2019"}
 
 
-def test_the_documented_derived_method_has_fedavgs_budget(damped, tmp_path):
+@pytest.mark.usefixtures("_damped")
+def test_the_documented_derived_method_has_fedavgs_budget(tmp_path):
     """Two of four clients in each of three rounds, at smoke."""
     only = {"row": "fedavg,damped", "dataset": "cifar10", "alpha": "1"}
-    selection = Selection(only=only, add=("damped",), plugins=(damped,))
+    selection = Selection(only=only, add=("damped",))
     cells = expand(*registry.find_table("fediod/table1"), selection)
     fedavg, own = (run_cell(cell, Context(str(tmp_path)))[0] for cell in cells)
     assert (fedavg.row, own.row, fedavg.status, own.status) == ("fedavg", "damped", OK, OK)

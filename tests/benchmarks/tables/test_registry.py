@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -40,16 +41,22 @@ def test_an_unknown_method_offers_near_ones():
         registry.find_method("standalon")
 
 
+def loaded(path):
+    """The method of a plug-in."""
+    with registry.used([path]):
+        return registry.find_method(path.stem.replace("_", "-")).load()
+
+
 def test_a_plugin_may_not_take_a_known_name(tmp_path):
     path = tmp_path / "dlad.py"
-    path.write_text("")
+    path.write_text(PART.format(name="Own", number=0))
     with pytest.raises(SpecError, match="two methods are called 'dlad'"):
-        registry.methods([str(path)])
+        loaded(path)
 
 
 def test_a_missing_plugin_is_named():
     with pytest.raises(SpecError, match=r"nowhere\.py: there is no such file or package"):
-        registry.methods(["nowhere.py"])
+        loaded(Path("nowhere.py"))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +87,7 @@ def test_a_plugin_that_no_table_can_show_is_refused_in_one_line(tmp_path, body, 
         f"    {body}\n"
     )
     with pytest.raises(SpecError, match=message) as told:
-        registry.find_method("own", [str(path)]).load()
+        loaded(path)
     assert "\n" not in str(told.value)
 
 
@@ -89,8 +96,10 @@ def test_two_plugins_of_one_name_in_two_folders_are_two(tmp_path):
     for number, path in enumerate(paths):
         path.parent.mkdir()
         path.write_text(PART.format(name=f"Mine{number}", number=number))
-    names = [registry.find_method("mine", [str(path)]).load().__name__ for path in paths]
-    assert names == ["Mine0", "Mine1"]
+    assert [loaded(path).__name__ for path in paths] == ["Mine0", "Mine1"]
+    with pytest.raises(SpecError, match="two plug-ins are called 'mine'"):
+        with registry.used(paths):
+            pass
 
 
 PART = """
@@ -112,30 +121,30 @@ def package(folder, init="from .algorithm import First\n", number=0):
     (folder / "__init__.py").write_text(init)
     (folder / "algorithm.py").write_text(PART.format(name="First", number=0))
     (folder / "other.py").write_text(PART.format(name="Second", number=number))
-    return str(folder)
+    return folder
 
 
 def test_a_package_is_a_method_of_its_folders_name(tmp_path):
-    entry = registry.find_method("in-parts", [package(tmp_path / "in_parts")])
-    loaded = entry.load()
-    assert (loaded.__name__, entry.name, entry.folder) == ("First", "in-parts", "plugin")
-    assert code_digest(loaded.__module__) == entry.code
+    with registry.used([package(tmp_path / "in_parts")]):
+        entry = registry.find_method("in-parts")
+        method = entry.load()
+    assert (method.__name__, entry.name, entry.folder) == ("First", "in-parts", "plugin")
+    assert code_digest(method.__module__) == entry.code
 
 
 def test_a_package_exports_one_method(tmp_path):
     both = "from .algorithm import First\nfrom .other import Second\n"
-    for name, init, count in (("none_of_them", "", 0), ("both_of_them", both, 2)):
-        path = package(tmp_path / name, init)
-        with pytest.raises(SpecError, match=f"exactly one subclass of Method, it defines {count}"):
-            registry.find_method(name.replace("_", "-"), [path]).load()
+    for name, init, told in (("none", "", "defines no Method"), ("both", both, "it defines 2")):
+        with pytest.raises(SpecError, match=told):
+            loaded(package(tmp_path / name, init))
 
 
 def test_a_change_in_any_module_of_a_package_is_a_change_of_the_method(tmp_path):
-    first, other, again = (
-        registry.find_method("pack", [package(tmp_path / name / "pack", number=number)]).code
-        for name, number in (("first", 0), ("other", 1), ("again", 0))
-    )
-    assert first == again != other
+    def code(name, number):
+        with registry.used([package(tmp_path / name / "pack", number=number)]):
+            return registry.find_method("pack").code
+
+    assert code("first", 0) == code("again", 0) != code("other", 1)
 
 
 BESIDE = """
@@ -164,7 +173,7 @@ def test_a_plug_in_is_imported_with_what_lies_beside_it_now(tmp_path):
         folder.mkdir(exist_ok=True)
         (folder / f"{name}.py").write_text(BESIDE)
         (folder / "beside.py").write_text(f"NUMBER = {beside}\n")
-        return registry.find_method(name, [str(folder / f"{name}.py")]).load()().number
+        return loaded(folder / f"{name}.py")().number
 
     assert [number("one", 1), number("two", 20), number("one", 300)] == [1, 20, 300]
 
@@ -179,7 +188,7 @@ def import_path(monkeypatch):
 
 def test_a_folder_that_is_no_package_is_no_method(tmp_path):
     with pytest.raises(SpecError, match="no such file or package"):
-        registry.methods([str(tmp_path)])
+        loaded(tmp_path)
 
 
 def test_methods_of_the_repository_are_files_and_packages():
@@ -192,7 +201,7 @@ def test_methods_of_the_repository_are_files_and_packages():
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("x = 1\n", "exactly one subclass of Method, it defines 0"),
+        ("x = 1\n", "defines no Method, no NETWORKS and no SOURCES"),
         ("import nowhere_to_be_found\n", "cannot be imported.*nowhere_to_be_found"),
         ("def f(:\n", r"own\.py cannot be imported: SyntaxError"),
         (
@@ -210,7 +219,7 @@ def test_a_plug_in_that_cannot_be_a_method_is_refused_and_leaves_no_flag(tmp_pat
     path.write_text(source)
     before = flags()
     with pytest.raises(SpecError, match=told):
-        registry.find_method("own", [str(path)]).load()
+        loaded(path)
     assert flags() == before
 
 

@@ -108,7 +108,8 @@ def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_p
     path = tmp_path / "my_own.py"
     path.write_text(PLUGIN)
     pairs = ["my-own.depth=5", "my-own.rate=2", "my-own.careful=false", "my-own.how=7"]
-    found = dict(typed_settings(read_settings(pairs), table1[0], (str(path),)))
+    with registry.used([path]):
+        found = dict(typed_settings(read_settings(pairs), table1[0]))
     assert found == {
         "my-own.depth": 5,
         "my-own.rate": 2.0,
@@ -121,8 +122,8 @@ def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_p
         ("careful=1", "true or false"),
         ("rate=x", "a number"),
     ):
-        with pytest.raises(SpecError, match=f"it is {kind}"):
-            typed_settings(read_settings([f"my-own.{pair}"]), table1[0], (str(path),))
+        with registry.used([path]), pytest.raises(SpecError, match=f"it is {kind}"):
+            typed_settings(read_settings([f"my-own.{pair}"]), table1[0])
     with pytest.raises(SpecError, match="has no such setting"):
         typed_settings(read_settings(["my-own.depth=5"]), table1[0])  # without the plug-in
 
