@@ -147,7 +147,9 @@ def published_tables(
     ]
 
 
+@takes("plugins")
 def show_data(
+    request: Request,
     download: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="fetch a data set whose licence allows it; repeatable"),
@@ -156,6 +158,7 @@ def show_data(
     """What data are present, verified, and how to get the rest."""
     from fedtables.datasets import catalogue
     from fedtables.datasets.digests import verified
+    from fedtables.datasets.source import SYNTHETIC
 
     wanted = [catalogue.source(name) for name in dict.fromkeys(download or [])]
     for source in wanted:
@@ -177,7 +180,7 @@ def show_data(
     data_table()
     unusable = 0
     for name, source in catalogue.sources().items():
-        if source.embedded:
+        if source.kind != SYNTHETIC:
             try:
                 if not catalogue.is_present(name):
                     console.print(

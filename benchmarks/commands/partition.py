@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 from rich.markup import escape
 
 from fedtables.benchmarks.commands.app import console
-from fedtables.benchmarks.tables.request import choice, option, place, quantity, takes
+from fedtables.benchmarks.tables.request import Request, choice, option, place, quantity, takes
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results.command_line import number, whole
 from fedtables.results.files import RUNS
@@ -29,8 +29,9 @@ class Described:
     results: Path = place(RUNS, "folder for the CSV and the picture")  # noqa: RUF009
 
 
+@takes("plugins")
 @takes(of=Described)
-def describe_partition(asked: Described) -> None:
+def describe_partition(asked: Described, request: Request) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
     from fedtables.benchmarks.reporting.partition import draw_partition
     from fedtables.datasets.partitions import Kind, OfClasses

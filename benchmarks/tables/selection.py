@@ -93,6 +93,8 @@ def _known_values(paper: Paper) -> dict[str, list[Any]]:
             values = known.setdefault(setting.name, [])
             values += [v for v in several if v not in (None, AS_CLASS)]
     for table in paper.tables:
+        for name, value in table.fixed.items():
+            known.setdefault(name, []).append(value)
         for row in (*table.rows, *table.offered):
             for name, value in row.config.items():
                 if name in known:

@@ -13,5 +13,9 @@ def block_with(text: str) -> str:
     return block
 
 
+NETWORK = block_with("NETWORKS = ")
+"""The network: the file `my_net.py`."""
+DATA = block_with("SOURCES = ")
+"""The data set: the file `my_data.py`."""
 DERIVED = block_with("class Damped(FedAvg)")
 """The method that derives from FedAvg: the file `damped.py`."""

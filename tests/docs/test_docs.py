@@ -23,7 +23,7 @@ from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import Paper, Table
 from fedtables.results.files import RUNS
 from fedtables.results.frame import read_records
-from tests.docs.adding import DERIVED
+from tests.docs.adding import DATA, DERIVED, NETWORK
 from tests.tools import reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +41,9 @@ def of_page(page: Path) -> list[str]:
 
 
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in of_page(page)))
+
+SHOWN = {"damped.py": DERIVED, "my_net.py": NETWORK, "my_data.py": DATA}
+"""Plug-ins of docs/adding.md."""
 
 SLOW = {
     "fedtables reproduce dlad/table2": "first",
@@ -90,7 +93,8 @@ def shared(tmp_path_factory) -> Path:
     plugin = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert plugin is not None
     (folder / "most_confident.py").write_text(plugin[1])
-    (folder / "damped.py").write_text(DERIVED)
+    for name, text in SHOWN.items():
+        (folder / name).write_text(text)
     return folder
 
 
@@ -106,7 +110,7 @@ def test_a_documented_command_works(line, shared, shared_command):
     """
     program, *words = shlex.split(line)
     assert program == "fedtables", line
-    written = ("most_confident.py", "damped.py", "baseline")
+    written = ("most_confident.py", "baseline", *SHOWN)
     words = [str(shared / w) if w in written else w for w in words]
     if words[0] == "reproduce":
         if "cpu" in words or "paper" in words:
