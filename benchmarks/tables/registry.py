@@ -25,7 +25,6 @@ from fedtables.results.plugins import place, plugged_in, using
 from fedtables.results.sourcecode import (
     PACKAGE,
     ROOT,
-    file_libraries,
     file_source_digest,
     folder_modules,
     source_digest,
@@ -205,9 +204,7 @@ class MethodEntry:
 
     @property
     def libraries(self) -> dict[str, str]:
-        """Versions of the libraries that this source imports."""
-        if self.folder == "plugin":
-            return file_libraries(Path(self.path))
+        """Versions of the libraries that this source imports, of a method of this package."""
         return source_libraries(*self._modules)
 
     @property

@@ -1,4 +1,4 @@
-"""Plug-ins give methods, networks and data sets; a cell that uses one has its code, and no other."""
+"""Plug-ins give methods, networks and data sets; a cell that uses one has its code, no other."""
 
 import pytest
 
@@ -11,12 +11,13 @@ from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.request import takes
 from fedtables.benchmarks.tables.selection import Selection, typed_settings
+from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.datasets import catalogue as data
 from fedtables.datasets.source import DataError
 from fedtables.models import catalogue as models
 from fedtables.models.entry import ModelError
 from fedtables.results.files import RefusedError
-from fedtables.results.plugins import in_use
+from fedtables.results.plugins import plugged_in
 from fedtables.results.record import OK
 from tests.docs.adding import DATA, DERIVED, NETWORK
 
@@ -104,15 +105,15 @@ def test_two_plug_ins_may_not_give_one_name(files, tmp_path):
 def test_a_plug_in_is_in_use_while_a_command_runs_and_no_longer(files):
     @takes("plugins", typed=True)
     def command(request):
-        return sorted(in_use(), key=str)
+        return sorted(plugged_in(), key=str)
 
     @takes("plugins", typed=True)
     @takes("jobs", typed=True)
     def with_more(request, other):
-        return sorted(in_use(), key=str)
+        return sorted(plugged_in(), key=str)
 
     assert len(command(plugins=files)) == len(with_more(plugins=files)) == 2
-    assert command() == [] == list(in_use())
+    assert command() == [] == list(plugged_in())
     with pytest.raises(ModelError, match="unknown network 'my-net'"):
         models.entry("my-net")
     with pytest.raises(DataError, match="unknown data set 'squares'"):
@@ -181,5 +182,6 @@ def test_a_cell_runs_in_a_worker_is_planned_and_verified(files, tmp_path):
     with registry.used(files):
         assert rebuild(record) == cell
         assert Follower().follow(cell).asks
-    with pytest.raises(DataError, match="unknown data set 'squares'"):
+    assert record.plugins == ("my_net.py", "my_data.py")
+    with pytest.raises(SpecError, match=r"plug-in my_data\.py is not given"):
         rebuild(record)
