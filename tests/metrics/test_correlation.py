@@ -38,7 +38,7 @@ def test_it_is_undefined_for_too_few_or_equal_values(coefficient, first, second)
 
 @pytest.mark.parametrize("coefficient", [pearson, spearman])
 def test_values_that_do_not_pair_are_refused(coefficient):
-    with pytest.raises(ValueError, match=r"broadcast|dimension"):
+    with pytest.raises(ValueError, match=r"broadcast|dimension|length"):
         coefficient([1.0, 2.0], [1.0, 2.0, 3.0])
 
 
