@@ -67,14 +67,16 @@ def _parser(read: Callable[[Any], T]) -> Callable[[Any], T]:
     return parse
 
 
-def path(value: Any) -> Path:
-    """The `parser` of an option that takes a file or folder: `~` is the user's home."""
+def path(value: Any, pipes: bool = False) -> Path:
+    """The `parser` of an option that takes a file or folder, or `pipes` too: `~` is the user's
+    home.
+    """
     if not str(value):
         raise typer.BadParameter("it is empty; name a file or folder, . for this one")
     try:
         named = Path(value).expanduser()
         check_name(named)
-        if named.exists() and not (named.is_file() or named.is_dir()):
+        if named.exists() and not (pipes or named.is_file() or named.is_dir()):
             raise typer.BadParameter(f"{value} is no ordinary file and no folder")
     except (OSError, RuntimeError, ValueError) as error:
         raise typer.BadParameter(f"{value}: {getattr(error, 'strerror', '') or error}") from None

@@ -46,7 +46,7 @@ PLACE = ["row", "column", "metric"]
 """What tells the lines of a table apart; a cell that failed has no metric."""
 SUFFIXES = (
     *("csv", "md", "png", "svg", "pdf", "claims.csv", "layout.json", "records.jsonl"),
-    "log",
+    *("run.toml", "log"),
 )
 """Of the files of a table."""
 OF_TEXTS = ("value", "published", "difference")

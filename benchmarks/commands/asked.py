@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from fedtables.benchmarks.papers import FIRST
 from fedtables.benchmarks.tables import registry
@@ -20,21 +18,7 @@ if TYPE_CHECKING:
     from fedtables.federation.execution import Execution
 
 
-def _tables_like(begun: str) -> list[str]:
-    known = [*registry.papers(), *registry.all_tables()]
-    return [name for name in known if name.startswith(begun)]
-
-
-Tables = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help=f"paper/table, for example {FIRST}; or a paper for all of its tables",
-        autocompletion=_tables_like,
-    ),
-]
-
-
-def table_names(names: list[str], protocol: str = "paper") -> list[str]:
+def table_names(names: Sequence[str], protocol: str = "paper") -> list[str]:
     """Table names, with a paper's key standing for all of its tables that the protocol has, but for
     what prepares others. Raises SpecError if unknown.
     """
@@ -56,7 +40,8 @@ def table_names(names: list[str], protocol: str = "paper") -> list[str]:
     return expanded
 
 
-def some_tables(tables: list[str] | None) -> list[str]:
+def some_tables(tables: Sequence[str]) -> Sequence[str]:
+    """The tables themselves. Raises SpecError if there is none."""
     if not tables:
         known = ", ".join(
             name for name, table in registry.all_tables().items() if table is not None

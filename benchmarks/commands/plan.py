@@ -1,12 +1,13 @@
 """`plan`: what a table would cost."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from rich.markup import escape
 
 from fedtables.benchmarks.commands.app import console, errors
-from fedtables.benchmarks.commands.asked import Tables, selected, table_names
+from fedtables.benchmarks.commands.asked import selected, table_names
+from fedtables.benchmarks.commands.from_file import configured
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.request import (
     Request,
@@ -15,6 +16,7 @@ from fedtables.benchmarks.tables.request import (
     place,
     quantity,
     takes,
+    text,
 )
 from fedtables.benchmarks.tables.spec import ON_CUDA, SpecError
 from fedtables.results.files import check_output, write_atomic
@@ -33,7 +35,7 @@ class Shown:
     )
     gpu: str = option(
         "h100,a100",
-        str,
+        text,
         "GPUs whose hours are estimated, or files that fedtables.benchmarks.speed.cuda wrote",
         "--gpu",
         metavar="NAME,NAME",
@@ -48,9 +50,10 @@ class Shown:
     markdown: Path | None = place(None, "writes the table of hours there as well", "FILE")  # noqa: RUF009
 
 
-@takes("profile", "protocol", "only", "methods", "seeds", "settings", "plugins", "jobs")
+@configured(disregards=fields(Request))
+@takes("tables", "profile", "protocol", "only", "methods", "seeds", "settings", "plugins", "jobs")
 @takes(of=Shown)
-def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
+def plan_tables(shown: Shown, request: Request) -> None:
     """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours, and
     under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their
     sums.
@@ -66,7 +69,7 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
         print_sums,
     )
 
-    profile, protocol = request.profile, request.protocol
+    tables, profile, protocol = list(request.tables), request.profile, request.protocol
     link, limit, markdown = shown.link, shown.limit, shown.markdown
     if link == 0:
         raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
@@ -87,7 +90,7 @@ def plan_tables(shown: Shown, request: Request, tables: Tables = None) -> None:
     if len(names) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
-        write_atomic(markdown, hours.markdown(plans, tables or [], profile, gpus))
+        write_atomic(markdown, hours.markdown(plans, tables, profile, gpus))
         console.print(f"written: {escape(str(markdown))}", soft_wrap=True)
 
 

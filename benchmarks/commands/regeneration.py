@@ -120,7 +120,7 @@ def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
                 )
 
 
-@takes(typed=True)
+@takes(but=("tables", "log_to"), typed=True)
 def reproduce(
     request: Request, table: str, *, quiet: bool = False, log: runner.Log | None = None
 ) -> pd.DataFrame:

@@ -4,80 +4,67 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import typer
 
 from fedtables.benchmarks.commands.app import console, errors
 from fedtables.benchmarks.commands.asked import (
-    Tables,
     check_execution,
     make_cluster,
     selected,
     some_tables,
     table_names,
 )
+from fedtables.benchmarks.commands.from_file import configured
 from fedtables.benchmarks.tables import registry
-from fedtables.benchmarks.tables.request import Request, choice, takes
+from fedtables.benchmarks.tables.request import TENSORBOARD, Request, option, takes
+from fedtables.benchmarks.tables.selection import Selection, listed
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.tables.sweep import parse_epsilons, swept
+from fedtables.federation.execution import DEFAULT
 from fedtables.results.record import OK
 
 if TYPE_CHECKING:
     from fedtables.benchmarks.running.runner import Log
-    from fedtables.benchmarks.tables.selection import Selection
     from fedtables.benchmarks.tables.spec import Paper, Table
 
 
-TENSORBOARD = "tensorboard"
 OUT_OF_TIME = 75
 """Exit code of a run that has to go on: EX_TEMPFAIL of BSD's sysexits."""
 
 
+@configured()
 @takes()
-def reproduce_tables(
-    request: Request,
-    tables: Tables = None,
-    log_to: Annotated[
-        str,
-        typer.Option(
-            metavar="tensorboard",
-            help="keep losses, metrics, bytes and epsilon as they grow, in RESULTS/tensorboard",
-        ),
-    ] = "",
-) -> None:
+def reproduce_tables(request: Request) -> None:
     """Regenerate tables: measured beside published, pictures, and the paper's claims judged.
 
     At smoke a cell takes some four seconds of one core, the longest half a minute. So the records
     in results/reference/smoke say, from two cores of an AMD EPYC. `plan` estimates a table here.
     """
-    names = table_names(some_tables(tables), request.protocol)
+    names = table_names(some_tables(request.tables), request.protocol)
     selection = selected(request, names)
     check_execution(selection.execution, selection.device)
-    with _log_to(log_to, request.results, selection) as log:
-        run_tables(
-            [registry.find_table(name) for name in dict.fromkeys(names)], selection, request, log
-        )
+    run_tables([registry.find_table(name) for name in dict.fromkeys(names)], selection, request)
 
 
 def _log_to(
-    where: str, results: Path, selection: Selection
+    request: Request, selection: Selection
 ) -> contextlib.AbstractContextManager[Log | None]:
-    """What takes the points of cells. Raises SpecError for what is not known or not installed."""
-    if not where:
+    """What takes the points of cells. Raises SpecError for what is not installed."""
+    if not request.log_to:
         return contextlib.nullcontext()
-    choice("--log-to", where, (TENSORBOARD,))
     from fedtables.benchmarks.running.progress import TensorBoard
 
     variant = [selection.profile, *filter(None, [selection.variant])]
-    return TensorBoard(results / TENSORBOARD / ".".join(variant))
+    return TensorBoard(request.results / TENSORBOARD / ".".join(variant))
 
 
 def run_tables(
     tables: list[tuple[Paper, Table]],
     selection: Selection,
     request: Request,
-    log: Log | None = None,
     remarks: Sequence[str] = (),
 ) -> None:
     """Regenerate `tables`; exit code 1 if a cell failed, `OUT_OF_TIME` if the time was over before
@@ -85,8 +72,9 @@ def run_tables(
     """
     from fedtables.benchmarks.commands.regeneration import regenerate
 
-    cluster = make_cluster(request)
-    runs = regenerate(console, tables, selection, request, cluster, log, remarks)
+    with _log_to(request, selection) as log:
+        cluster = make_cluster(request)
+        runs = regenerate(console, tables, selection, request, cluster, log, remarks)
     failed = sum(record.status != OK for run in runs for record in run.records.values())
     if failed:
         errors.print(
@@ -103,25 +91,31 @@ def run_tables(
         raise typer.Exit(OUT_OF_TIME)
 
 
+@dataclass(frozen=True)
+class Swept:
+    """Over what a table is swept; the help text says what the option means."""
+
+    epsilon: tuple[str, ...] = option(
+        ("3.5", "6", "7.7", "10"), parse_epsilons, "privacy budgets, as in 1,3,10"
+    )
+
+
+@configured()
+@takes(of=Swept)
 @takes(
-    *("profile", "only", "methods", "seeds", "settings", "plugins", "require_real"),
+    *("tables", "profile", "only", "methods", "seeds", "settings", "plugins", "require_real"),
     *("jobs", "device", "threads", "ray", "num_cpus", "num_gpus", "ray_cache"),
     *("fresh", "results", "replace"),
 )
-def sweep_budgets(
-    request: Request,
-    table: Annotated[str, typer.Argument(help="paper/table")],
-    epsilon: Annotated[str, typer.Option(help="privacy budgets, as in 1,3,10")] = "3.5,6,7.7,10",
-) -> None:
+def sweep_budgets(request: Request, over: Swept) -> None:
     """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
-    from fedtables.benchmarks.tables.selection import listed
-    from fedtables.benchmarks.tables.sweep import parse_epsilons, swept
-    from fedtables.federation.execution import DEFAULT
-
+    if len(request.tables) != 1:
+        raise SpecError(f"sweep takes one table, paper/table, not {len(request.tables)}")
+    [table] = request.tables
     # Private cells train without extras, and those without a budget are compared with them.
     selection = replace(selected(request, [table]), execution=DEFAULT)
     paper, spec = registry.find_table(table)
-    derived, left_out = swept(paper, spec, selection, parse_epsilons(epsilon))
+    derived, left_out = swept(paper, spec, selection, over.epsilon)
     wanted = (selection.only or {}).get("row")
     remarks = [
         f"left out {row.title}: {row.method} has no private form"

@@ -1,10 +1,14 @@
-"""The command that makes a table, from its run and what its folder holds."""
+"""What makes a table, from its run and what its folder holds: as a command, and as a file."""
 
+import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables import registry, sweep
+from fedtables.benchmarks.tables.runfile import run_text
 from fedtables.benchmarks.tables.selection import listed
 from fedtables.benchmarks.tables.spec import usual_device, usual_execution
 from fedtables.federation.execution import DEFAULT
@@ -15,49 +19,89 @@ from fedtables.results.record import Record
 
 def command_of(run: TableRun, records: Sequence[Record]) -> str:
     """One command for all records of a table, though several may have filled it column by
-    column.
+    column. Plug-ins are named without their folders.
+    """
+    asked = asked_of(run, records)
+    tables, plugins = asked.pop("tables"), asked.pop("plugin", [])
+    if plugins:
+        asked["plugin"] = [Path(plugin).name for plugin in plugins]
+    options = (word for key, value in asked.items() for word in _words(key, value))
+    return shlex.join(["fedtables", _verb(run), *tables, *options])
+
+
+def run_file_of(run: TableRun, records: Sequence[Record]) -> str:
+    """The file of that command, to lie beside the table."""
+    return run_text(_verb(run), asked_of(run, records))
+
+
+def _verb(run: TableRun) -> str:
+    return "sweep" if run.table.key.endswith(sweep.SUFFIX) else "reproduce"
+
+
+def _words(key: str, value: Any) -> list[str]:
+    """An option of a command line: several times for names or texts, once for numbers."""
+    if isinstance(value, Mapping):
+        pairs = [(name, one if isinstance(one, list) else [one]) for name, one in value.items()]
+        value = [f"{name}={_text(one)}" for name, several in pairs for one in several]
+    elif not isinstance(value, list):
+        value = [_text(value)]
+    elif all(isinstance(one, int) for one in value):
+        value = [",".join(map(str, value))]
+    return [word for one in value for word in (f"--{key}", one)]
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def asked_of(run: TableRun, records: Sequence[Record]) -> dict[str, Any]:
+    """What a run asks for that makes all records of a table, by the keys of its file; plug-ins
+    start from the table's folder.
     """
     selection, execution = run.selection, run.selection.execution
-    swept = run.table.key.endswith(sweep.SUFFIX)
     name = run.name.removesuffix(sweep.SUFFIX)
-    words = ["fedtables", "sweep" if swept else "reproduce", name]
-    if swept:
-        budgets = dict.fromkeys(column["epsilon"] for column in run.table.columns)
-        words += ["--epsilon", ",".join(epsilon for epsilon in budgets if epsilon != "inf")]
     rows = dict.fromkeys(record.row for record in records)
     kept = {name for row in run.table.rows if row.key in rows for name in (row.key, row.method)}
     dropped = tuple(name for name in selection.drop if name not in kept)
     printed = [row.key for row in registry.find_table(name)[1].rows]
     changed = [f"+{row}" for row in rows if row not in printed] + [f"-{name}" for name in dropped]
-    seeds = sorted({record.seed for record in records})
     usual = usual_execution(selection.profile, selection.device)
     other = (execution.precision, execution.compile) != (usual.precision, usual.compile)
     compared = DEFAULT if other else usual
-    chosen = (
-        ("--profile", selection.profile, ""),
-        ("--protocol", selection.protocol, "paper"),
-        *(
-            ("--only", f"{key}={text}", "")
-            for key, texts in _only(run, records, dropped).items()
-            for text in texts
-        ),
-        ("--methods", ",".join(changed), ""),
-        ("--seeds", ",".join(map(str, seeds)), "0"),
-        ("--device", selection.device, usual_device(selection.profile)),
-        ("--precision", execution.precision if other else "", ""),
-        ("--compile", execution.compile, compared.compile),
-        ("--stacked", str(execution.stacked), str(compared.stacked)),
-        *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
-        *(("--plugin", place(plugin).name, "") for plugin in plugged_in()),
-        *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),
+    told: tuple[tuple[str, Any, Any], ...] = (
+        ("tables", [name], None),
+        ("epsilon", _epsilon(run), ""),
+        ("profile", selection.profile, None),
+        ("protocol", selection.protocol, "paper"),
+        ("only", _only(run, records, dropped), {}),
+        ("methods", ",".join(changed), ""),
+        ("seeds", sorted({record.seed for record in records}), [0]),
+        ("device", selection.device, usual_device(selection.profile)),
+        ("threads", selection.threads, 1),
+        ("precision", execution.precision if other else "", ""),
+        ("compile", execution.compile, compared.compile),
+        ("stacked", execution.stacked, compared.stacked),
+        ("set", dict(selection.overrides), {}),
+        ("plugin", _plugins(run), []),
     )
-    for option, value, unsaid in chosen:
-        words += [option, value] if value != unsaid else []
-    return shlex.join(words)
+    return {key: value for key, value, unsaid in told if value != unsaid}
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _epsilon(run: TableRun) -> str:
+    """The budgets of a sweep, none for another command."""
+    if not run.table.key.endswith(sweep.SUFFIX):
+        return ""
+    budgets = dict.fromkeys(column["epsilon"] for column in run.table.columns)
+    return ",".join(budget for budget in budgets if budget != "inf")
+
+
+def _plugins(run: TableRun) -> list[str]:
+    """The plug-ins in use, from the table's folder; of rows that an earlier command left, by the
+    names that they have of theirs.
+    """
+    folder = run.files.base.parent.resolve()
+    there = [os.path.relpath(place(plugin), folder) for plugin in plugged_in()]
+    return [*there, *(f"{row.key.replace('-', '_')}.py" for row in run.left)]
 
 
 def _only(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from fedtables.benchmarks.reporting import cards
-from fedtables.benchmarks.reporting.command import command_of
+from fedtables.benchmarks.reporting.command import command_of, run_file_of
 from fedtables.benchmarks.reporting.layout import layout_of
 from fedtables.benchmarks.reporting.verdicts import judge_claims
 from fedtables.benchmarks.running.runner import several
@@ -55,6 +55,7 @@ def write_table(run: TableRun, plain: bool = False) -> ShownTable:
     )
     sheet.write(run.files.path("layout.json"))
     write_atomic(run.files.path("md"), sheet.markdown(table))
+    write_atomic(run.files.path("run.toml"), run_file_of(run, records))
     if claims:
         write_sealed_csv(run.files.path("claims.csv"), claims)
     draw(run, replace(table, layout=layout.plain()) if plain else table)

@@ -4,14 +4,15 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from fedtables.benchmarks.tables.registry import used
+from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.spec import (
     PROFILES,
     PROTOCOLS,
@@ -27,6 +28,7 @@ from fedtables.results.names import near
 from fedtables.results.numbers import MOST_WHOLE, shortened, whole_number
 
 S = TypeVar("S")
+TENSORBOARD = "tensorboard"
 
 
 def choice(option: str, value: str, known: Iterable[str]) -> str:
@@ -41,19 +43,34 @@ def one_of(option: str, known: Iterable[str]) -> Callable[[Any], str]:
     return lambda value: choice(option, str(value), known)
 
 
+def several(value: Any) -> list[Any]:
+    """One value, or a list of several; none for None. Raises TypeError for a mapping."""
+    if isinstance(value, Mapping):
+        raise TypeError
+    one = isinstance(value, str | Real | Path)
+    return [] if value is None else [value] if one else list(value)
+
+
+def text(value: Any) -> str:
+    """Reads an option that takes a text. Raises TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
 def check_device_name(device: str) -> str:
     """Raise SpecError for what is no device's name; the name of none is empty."""
-    if not re.fullmatch(r"cuda:[0-9]{1,3}", device, re.ASCII):
+    if not isinstance(device, str) or not re.fullmatch(r"cuda:[0-9]{1,3}", device, re.ASCII):
         choice("--device", device, ("", "cpu", "cuda", "mps"))
     return device
 
 
-def read_seeds(value: str | Iterable[int]) -> tuple[int, ...]:
+def read_seeds(value: str | int | Iterable[int]) -> tuple[int, ...]:
     """`"0,1,2"` or numbers as seeds. Raises SpecError for anything but different whole numbers."""
-    several = value.split(",") if isinstance(value, str) else list(value)
+    named = value.split(",") if isinstance(value, str) else several(value)
     try:
         seeds = tuple(
-            whole_number(seed.strip() if isinstance(seed, str) else seed, 0) for seed in several
+            whole_number(seed.strip() if isinstance(seed, str) else seed, 0) for seed in named
         )
     except ValueError:
         seeds = ()
@@ -70,28 +87,46 @@ def read_only(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, tupl
     by key. Raises SpecError for anything but key=value.
     """
     if isinstance(value, Mapping):
-        several = {key: [v] if isinstance(v, str | int | float) else v for key, v in value.items()}
-        return {key: tuple(map(str, values)) for key, values in several.items()}
+        named = {key: tuple(map(str, map(_scalar, several(v)))) for key, v in _flat(value)}
+        for key, values in named.items():
+            if not values:
+                raise SpecError(f"--only {key}: it has no value")
+        return named
     only: dict[str, tuple[str, ...]] = {}
-    for key, text in _pairs(value or (), "--only takes key=value", "--only dataset=mnist"):
-        only[key] = (*only.get(key, ()), text)
+    for key, one in _pairs(value, "--only takes key=value", "--only dataset=mnist"):
+        only[key] = (*only.get(key, ()), one)
     return only
 
 
-def read_settings(value: Iterable[str] | Mapping[str, Scalar] | None) -> dict[str, Scalar]:
-    """`["local.epochs=2"]` or a mapping as settings by name, of which the last counts. Raises
-    SpecError for anything but setting=value.
+def read_settings(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, Scalar]:
+    """`["local.epochs=2"]` or a mapping as settings by name, of which the last counts. A mapping
+    may have `{"local": {"epochs": 2}}` too. Raises SpecError for anything but setting=value.
     """
     if isinstance(value, Mapping):
-        return dict(value)
-    return dict(_pairs(value or (), "--set takes setting=value", "--set local.epochs=2"))
+        return {name: _scalar(one) for name, one in _flat(value)}
+    return dict(_pairs(value, "--set takes setting=value", "--set local.epochs=2"))
 
 
-def _pairs(texts: Iterable[str], wanted: str, example: str) -> Iterable[tuple[str, str]]:
-    for text in texts:
-        name, _, value = text.partition("=")
+def _flat(named: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """The values of a mapping, and of those in it, by names with dots between."""
+    for name, value in named.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _scalar(value: Any) -> Scalar:
+    if not isinstance(value, str | Real):
+        raise TypeError
+    return cast(Scalar, value)
+
+
+def _pairs(texts: Any, wanted: str, example: str) -> Iterable[tuple[str, str]]:
+    for pair in several(texts):
+        name, _, value = text(pair).partition("=")
         if not name or not value:
-            raise SpecError(f"{wanted}, for example {example}; got {text!r}")
+            raise SpecError(f"{wanted}, for example {example}; got {pair!r}")
         yield name, value
 
 
@@ -106,21 +141,30 @@ def option(
     help_text: str,
     *names: str,
     on_command_line: Any = str,
+    shown_as: Any = typer.Option,
     **more: Any,
 ) -> Any:
     """A field of `Request`: `read` makes its value of what the command line has, which typer takes
-    as `on_command_line`, or of a value in a notebook.
+    as `on_command_line`, or of a value in a notebook or a file. It raises TypeError for a value of
+    another kind.
     """
-    shown = Annotated[on_command_line, typer.Option(*names, help=help_text, **more)]
-    text = default
+    shown = Annotated[on_command_line, shown_as(*names, help=help_text, **more)]
+    unsaid = default
     if isinstance(default, tuple) and on_command_line is str:
-        text = ",".join(map(str, default))
-    return field(default=default, metadata={"read": read, "option": shown, "text": text})
+        unsaid = ",".join(map(str, default))
+    about = {"read": read, "option": shown, "unsaid": unsaid, "names": names}
+    return field(default=default, metadata={**about, "of_paths": more.get("parser") is path})
 
 
 def switch(help_text: str, *names: str, **more: Any) -> Any:
     """An option that is given or not."""
-    return option(False, bool, help_text, *names, on_command_line=bool, **more)
+    return option(False, _whether, help_text, *names, on_command_line=bool, **more)
+
+
+def _whether(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
 
 
 def quantity(
@@ -141,6 +185,18 @@ def place(default: Path | None, help_text: str, metavar: str = "PATH") -> Any:
     return option(default, read, help_text, on_command_line=Path, parser=path, metavar=metavar)
 
 
+def key_of(about: Field[Any]) -> str:
+    """How a file calls an option: as the command line does, without dashes before it."""
+    names = about.metadata["names"] or (about.name.replace("_", "-"),)
+    return str(names[0]).lstrip("-")
+
+
+def tables_like(begun: str) -> list[str]:
+    """Names of papers and tables that begin so."""
+    known = [*registry.papers(), *registry.all_tables()]
+    return [name for name in known if name.startswith(begun)]
+
+
 @dataclass(frozen=True)
 class Request:
     """All that can be asked of a run. Make one by `requested`, which reads and checks the values.
@@ -148,6 +204,14 @@ class Request:
     The help texts say what each option means.
     """
 
+    tables: tuple[str, ...] = option(
+        (),
+        lambda value: tuple(map(text, several(value))),
+        "paper/table, as `list` names them; or a paper for all of its tables",
+        on_command_line=list[str] | None,
+        shown_as=typer.Argument,
+        autocompletion=tables_like,
+    )
     profile: str = option(
         "smoke",
         one_of("--profile", PROFILES),
@@ -168,7 +232,7 @@ class Request:
         on_command_line=list[str] | None,
         metavar="KEY=VALUE",
     )
-    methods: str = option("", str, "add methods as rows, drop rows", metavar="+NAME,-NAME")
+    methods: str = option("", text, "add methods as rows, drop rows", metavar="+NAME,-NAME")
     seeds: tuple[int, ...] = option(
         (0,), read_seeds, "comma-separated; tables print mean and standard deviation over them"
     )
@@ -182,7 +246,7 @@ class Request:
     )
     plugins: tuple[str, ...] = option(
         (),
-        lambda value: tuple(map(str, value or ())),
+        lambda value: tuple(str(path(one)) for one in several(value)),
         "a file or package with a method, networks or data sets; repeatable",
         "--plugin",
         on_command_line=list[Path] | None,
@@ -218,7 +282,7 @@ class Request:
     )
     ray: str = option(
         "",
-        str,
+        text,
         "run cells as Ray tasks: local, auto, or host:port of a cluster",
         "--ray",
         metavar="ADDRESS",
@@ -233,7 +297,7 @@ class Request:
     )
     ray_cache: str = option(
         "",
-        str,
+        text,
         "with --ray: fetch (stages travel through Ray) or shared (all nodes see FEDTABLES_CACHE)",
     )
     fresh: bool = switch("compute everything again, cached or not", "--fresh")
@@ -248,6 +312,12 @@ class Request:
         0.0,
         number(),
         "stop after so long, before a cluster's limit does; the same command goes on",
+    )
+    log_to: str = option(
+        "",
+        one_of("--log-to", ("", TENSORBOARD)),
+        "keep losses, metrics, bytes and epsilon as they grow, in RESULTS/tensorboard",
+        metavar=TENSORBOARD,
     )
 
     @property
@@ -279,24 +349,29 @@ def requested(**given: Any) -> Request:
 
 
 def _read(kind: type[S], given: Mapping[str, Any]) -> S:
-    values = {}
-    for about in fields(cast(Any, kind)):
-        try:
-            values[about.name] = about.metadata["read"](given.get(about.name, about.default))
-        except (ValueError, TypeError, typer.BadParameter) as error:
-            raise SpecError(f"{about.name.replace('_', '-')}: {error}") from None
-    return kind(**values)
+    known = fields(cast(Any, kind))
+    return kind(**{one.name: read_option(one, given.get(one.name, one.default)) for one in known})
+
+
+def read_option(about: Field[Any], value: Any) -> Any:
+    """The value of an option. Raises SpecError for one that it does not take."""
+    try:
+        return about.metadata["read"](value)
+    except (ValueError, typer.BadParameter) as error:
+        raise SpecError(f"{key_of(about)}: {error}") from None
+    except TypeError:
+        raise SpecError(f"{key_of(about)}: it cannot be {shortened(value)}") from None
 
 
 def takes(
-    *names: str, of: type = Request, typed: bool = False
+    *names: str, of: type = Request, but: Collection[str] = (), typed: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the function gets what these options ask for, or all `of` the class, as its
-    first argument, and runs with the plug-ins among them in use. Its signature names them, `typed`
-    as in Python or else as typer reads them.
+    """A decorator: the function gets what these options ask for, or all `of` the class `but` some,
+    as its first argument, and runs with the plug-ins among them in use. Its signature names them,
+    `typed` as in Python or else as typer reads them, and `options` has their fields.
     """
     hints = get_type_hints(of)
-    options = [about for about in fields(of) if about.name in (names or hints)]
+    options = [about for about in fields(of) if about.name in (names or hints.keys() - but)]
     asks = {about.name for about in options}
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -304,7 +379,7 @@ def takes(
         def run(*arguments: Any, **given: Any) -> Any:
             asked = {about.name: given.pop(about.name) for about in options if about.name in given}
             read: Any = _read(of, asked)
-            with used(read.plugins) if "plugins" in asks else contextlib.nullcontext():
+            with registry.used(read.plugins) if "plugins" in asks else contextlib.nullcontext():
                 return function(read, *arguments, **given)
 
         _, *parameters = inspect.signature(function, eval_str=True).parameters.values()
@@ -312,13 +387,14 @@ def takes(
             inspect.Parameter(
                 about.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=about.default if typed else about.metadata["text"],
+                default=about.default if typed else about.metadata["unsaid"],
                 annotation=hints[about.name] if typed else about.metadata["option"],
             )
             for about in options
         ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.options = (*options, *getattr(function, "options", ()))  # type: ignore[attr-defined]
         return run
 
     return decorate

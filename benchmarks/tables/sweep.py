@@ -1,9 +1,10 @@
 """A table's rows over several privacy budgets: the same table with a column for every epsilon."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.request import several
 from fedtables.benchmarks.tables.selection import Selection, table_rows
 from fedtables.benchmarks.tables.spec import Paper, Row, SpecError, Table
 from fedtables.results.names import near
@@ -13,18 +14,19 @@ SUFFIX = ".sweep"
 """Of the swept table's key, and so of its files."""
 
 
-def parse_epsilons(text: str) -> tuple[str, ...]:
-    """`"1, 2,5"` as texts of increasing numbers. Raises SpecError for what is no list of different
-    positive numbers.
+def parse_epsilons(value: str | float | Iterable[str | float]) -> tuple[str, ...]:
+    """`"1, 2,5"`, or numbers, as texts of increasing numbers. Raises SpecError for what is no list
+    of different positive numbers.
     """
+    parts = value.split(",") if isinstance(value, str) else several(value)
     try:
-        values = sorted({finite_number(part.strip(), 0) for part in text.split(",")})
+        values = sorted({finite_number(str(part).strip(), 0) for part in parts})
     except ValueError:
         values = []
-    if not values or len(values) < len(text.split(",")) or not values[0] > 0:
+    if not values or len(values) < len(parts) or not values[0] > 0:
         raise SpecError(
             "--epsilon takes different positive numbers, separated by commas, as in --epsilon"
-            f" 1,3,10; got {shortened(text)}"
+            f" 1,3,10; got {shortened(value)}"
         )
     return tuple(f"{value:g}" for value in values)
 

@@ -43,7 +43,7 @@ from fedtables.results.files import ResultsError
 from fedtables.results.record import OK, Record
 from fedtables.results.store import Line
 
-COPIED = ("csv", "md", "claims.csv", "svg", "png", "pdf")
+COPIED = ("csv", "md", "claims.csv", "svg", "png", "pdf", "run.toml")
 """Files of a table that lie beside the page too."""
 COSTS = {
     "MB up": ("bytes_up", 1e6, 3),

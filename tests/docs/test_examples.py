@@ -50,7 +50,7 @@ def test_the_command_takes_the_notebooks_cells_and_writes_the_same_files(
     done = command(*words, **environment)
     assert done.returncode == 0, done.stderr
     assert "6 finished before, 0 to run" in done.stdout
-    for suffix in ("csv", "md", "records.jsonl", "claims.csv", "layout.json"):
+    for suffix in ("csv", "md", "records.jsonl", "claims.csv", "layout.json", "run.toml"):
         ours, commands = (home / f"smoke/fediod/table1.{suffix}" for home in (folder, tmp_path))
         assert ours.read_bytes() == commands.read_bytes()
     table = pd.read_csv(tmp_path / "smoke/fediod/table1.csv").set_index("row")["value"]

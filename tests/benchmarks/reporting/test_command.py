@@ -1,15 +1,18 @@
 """The command under a table makes the cells that it has."""
 
 import shlex
-from dataclasses import replace
+import tomllib
+from dataclasses import fields, replace
 
 import pytest
 
-from fedtables.benchmarks.reporting.command import command_of
+from fedtables.benchmarks.reporting.command import command_of, run_file_of
 from fedtables.benchmarks.running.events import record_of
 from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.request import Request, requested
+from fedtables.benchmarks.tables.runfile import read_run
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.sweep import swept
 from fedtables.federation.execution import DEFAULT, FAST, Execution
@@ -99,3 +102,33 @@ def test_a_sweep_is_a_sweep_and_a_row_of_two_words_is_quoted(tmp_path):
     run = run_of(tmp_path, "fediod/table6", replace(Selection(), add=(row,)))
     command = command_of(run, [record_of(cell) for cell in run.cells])
     assert shlex.split(command)[-2:] == ["--methods", f"+{row}"]
+
+
+def test_the_file_of_a_run_says_what_its_command_says(tmp_path):
+    plugin = tmp_path / "own" / "mine.py"
+    plugin.parent.mkdir()
+    plugin.write_text("")
+    selection = Selection(
+        seeds=(0, 2),
+        only={"dataset": "cifar10", "row": ("fedkd", "fediod"), "alpha": "0.1"},
+        overrides=(("local.epochs", 2), ("network.client", "cnn")),
+        plugins=(str(plugin),),
+        threads=2,
+    )
+    run = run_of(tmp_path / "results", "fediod/table1", selection)
+    records = [record_of(cell) for cell in run.cells]
+    path = run.files.path("run.toml")
+    path.parent.mkdir(parents=True)
+    path.write_text(run_file_of(run, records))
+    asked = requested(**read_run(path, fields(Request)))
+    assert asked == requested(
+        tables=["fediod/table1"],
+        seeds="0,2",
+        only=["dataset=cifar10", "alpha=0.1", "row=fedkd,fediod"],
+        settings={"local.epochs": 2, "network.client": "cnn"},
+        plugins=asked.plugins,
+        threads=2,
+    )
+    assert [path.parent.joinpath(one).resolve() for one in asked.plugins] == [plugin]
+    assert command_of(run, records).endswith("--plugin mine.py")
+    assert tomllib.loads(path.read_text())["plugin"] == ["../../../own/mine.py"]

@@ -1,0 +1,89 @@
+"""`--config`, a command's options from a file, and `--print-config`, the file of a command."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import Field, dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from fedtables.benchmarks.tables.request import key_of, option, read_option, switch, takes
+from fedtables.benchmarks.tables.runfile import over, read_run, run_text, started
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.command_line import path
+
+Fields = Sequence[Field[Any]]
+
+
+def _file(value: Any) -> Path:
+    return path(value, pipes=True)
+
+
+@dataclass(frozen=True)
+class FromFile:
+    """Where options come from beside the command line; the help texts say what each means."""
+
+    config: Path | None = option(  # noqa: RUF009
+        None,
+        lambda value: None if value is None else _file(value),
+        "take options from a TOML file; those on the command line win",
+        on_command_line=Path | None,
+        parser=_file,
+        metavar="FILE",
+    )
+    print_config: bool = switch("print the file of this command, and run nothing")
+
+
+def configured(*, disregards: Fields = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator for a command that `takes` options: they may come from a file, which may have the
+    options that the command `disregards` as well.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        options: Fields = (*function.options, *disregards)  # type: ignore[attr-defined]
+
+        @functools.wraps(function)
+        def run(own: FromFile, ctx: typer.Context, **values: Any) -> None:
+            asked = asked_by(ctx, own.config, options)
+            if own.print_config:
+                typer.echo(_text(str(ctx.info_name), asked, options), nl=False)
+            else:
+                wanted = {name: asked[name] for name in values.keys() & asked.keys()}
+                function(**{**values, **wanted})
+
+        first = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
+            for name, kind in (("own", FromFile), ("ctx", typer.Context))
+        ]
+        taken = inspect.signature(function).parameters.values()
+        run.__signature__ = inspect.Signature([*first, *taken])  # type: ignore[attr-defined]
+        return takes(of=FromFile)(run)
+
+    return decorate
+
+
+def asked_by(ctx: typer.Context, config: Path | None, options: Fields) -> dict[str, Any]:
+    """What a command line and its file ask for, by name. Raises SpecError for a file that cannot be
+    used, and for a value that an option does not take.
+    """
+    given = {
+        about.name: read_option(about, ctx.params[about.name])
+        for about in options
+        if (source := ctx.get_parameter_source(about.name)) and source.name == "COMMANDLINE"
+    }
+    return over(read_run(config, options) if config else {}, given)
+
+
+def _text(command: str, asked: dict[str, Any], options: Fields) -> str:
+    """The file, in the options' order. Its paths are absolute: it may lie anywhere."""
+    if not asked:
+        raise SpecError("--print-config: nothing is asked for; name a table or an option")
+    here = Path().absolute()
+    told = {
+        key_of(about): started(about, asked[about.name], here)
+        for about in options
+        if about.name in asked
+    }
+    return run_text(command, told)

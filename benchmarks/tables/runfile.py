@@ -1,0 +1,132 @@
+"""A file that says what a run is, in TOML: its keys are a command's options, without dashes."""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import Field
+from pathlib import Path
+from typing import Any
+
+from fedtables.benchmarks.tables.request import key_of, read_option
+from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.results.names import near
+
+MOST_BYTES = 2**20
+"""More than any run needs: what never ends, as `/dev/zero`, is no such file."""
+BARE = re.compile("[A-Za-z0-9_-]+", re.ASCII)
+
+
+def read_run(path: Path, options: Iterable[Field[Any]]) -> dict[str, Any]:
+    """What a file asks for, by the names of the options' fields, each read as its option reads it.
+    Paths in it start from its folder.
+
+    Raises SpecError if it cannot be read, is no TOML or says nothing, for a key that none of the
+    options has, and for a value that its option does not take.
+    """
+    known = {key_of(about): about for about in options}
+    asked = {}
+    for key, value in _told(path).items():
+        if key not in known:
+            raise SpecError(f"{path}: no option is called {key!r} here; {near(key, known)}")
+        try:
+            read = read_option(known[key], value)
+        except SpecError as error:
+            raise SpecError(f"{path}: {error}") from None
+        asked[known[key].name] = started(known[key], read, path.parent)
+    return asked
+
+
+def _told(path: Path) -> dict[str, Any]:
+    try:
+        told = tomllib.loads(_bytes(path).decode("utf-8-sig"))
+    except OSError as error:
+        raise SpecError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise SpecError(f"{path} is no text in UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"{path} is no TOML: {error}") from None
+    if not told:
+        raise SpecError(f'{path} says nothing; it begins with tables = ["PAPER/TABLE"]')
+    return told
+
+
+def _bytes(path: Path) -> bytes:
+    """The content of a file or a pipe, without waiting for a pipe into which nobody writes."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
+        os.set_blocking(stream.fileno(), True)
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES} bytes")
+    return content
+
+
+def started(about: Field[Any], value: Any, folder: Path) -> Any:
+    """The value of an option, of which paths start from a folder unless they are absolute."""
+    if not about.metadata["of_paths"] or value is None:
+        return value
+    if isinstance(value, Path):
+        return folder / value
+    return tuple(str(folder / one) for one in value)
+
+
+def over(told: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Both together: what is given wins, of mappings key by key."""
+    both = {**told, **given}
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            both[name] = {**told.get(name, {}), **value}
+    return both
+
+
+def run_text(command: str, asked: Mapping[str, Any]) -> str:
+    """The file of a run by its keys, for `read_run`."""
+    named = {key: value for key, value in asked.items() if isinstance(value, Mapping)}
+    plain = {key: value for key, value in asked.items() if key not in named}
+    lines = [f"# fedtables {command} --config FILE", *map(_line, plain.items())]
+    for key, values in named.items():
+        lines += ["", f"[{key}]", *map(_line, _as_numbers(values).items())]
+    return "\n".join([*lines, ""])
+
+
+def _line(pair: tuple[str, Any]) -> str:
+    key, value = pair
+    return f"{key if BARE.fullmatch(key) else _quoted(key)} = {_written(value)}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str | Path):
+        return _quoted(str(value))
+    return f"[{', '.join(map(_written, value))}]"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _as_numbers(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of settings or columns, one instead of a list of one, and texts of numbers as
+    numbers.
+    """
+    found = {}
+    for name, value in named.items():
+        several = [
+            _as_number(one) for one in (value if isinstance(value, list | tuple) else [value])
+        ]
+        found[name] = several[0] if len(several) == 1 else several
+    return found
+
+
+def _as_number(value: Any) -> Any:
+    """The number that a text is, if its text is this one again."""
+    for kind in (int, float) if isinstance(value, str) else ():
+        with suppress(ValueError):
+            if str(kind(value)) == value:
+                return kind(value)
+    return value

@@ -1,0 +1,102 @@
+"""`--config` and `--print-config`, as a user of the commands meets them."""
+
+import re
+import shlex
+import tomllib
+
+import pytest
+
+from tests.benchmarks.commands.tables_of_cli import run, table_csv
+
+TABLE = ("reproduce", "dlad/table1", "--only", "row=iid", "--seeds", "1")
+
+
+def asked(folder, *arguments):
+    done = run(folder, *arguments, "--print-config")
+    assert done.returncode == 0, done.stderr
+    return tomllib.loads(done.stdout)
+
+
+def test_a_printed_file_makes_the_same_table_and_one_like_it_is_kept_beside_that(tmp_path):
+    by_words, by_file = tmp_path / "words", tmp_path / "file"
+    printed = run(tmp_path, *TABLE, "--print-config").stdout
+    assert not list(tmp_path.iterdir())  # nothing was run
+    (tmp_path / "run.toml").write_text(printed)
+    assert run(by_words, *TABLE).returncode == 0
+    assert run(by_file, "reproduce", "--config", str(tmp_path / "run.toml")).returncode == 0
+    first, second = (table_csv(folder, "dlad/table1") for folder in (by_words, by_file))
+    assert first.read_bytes() == second.read_bytes()
+    kept = first.with_suffix(".run.toml")
+    assert kept.read_bytes() == second.with_suffix(".run.toml").read_bytes()
+    told = {**tomllib.loads(printed), "profile": "smoke"}
+    del told["results"]
+    assert tomllib.loads(kept.read_text()) == told
+
+
+def test_options_win_over_the_file_and_print_config_has_both(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(
+        'tables = ["dlad/table2"]\nseeds = [0, 1]\nplugin = "own.py"\nresults = "out"\n'
+        '[only]\ndataset = "mnist"\nrow = "a"\n[set]\nlocal.epochs = 2\n'
+    )
+    given = "--seeds 3 --only row=b --only row=c --set server.epochs=0.10 --jobs 2 --results other"
+    told = asked(tmp_path, "reproduce", "--config", str(path), *shlex.split(given))
+    assert told == {
+        "tables": ["dlad/table2"],
+        "only": {"dataset": "mnist", "row": ["b", "c"]},
+        "seeds": [3],
+        "set": {"local.epochs": 2, "server.epochs": "0.10"},
+        "plugin": [str(tmp_path / "own.py")],
+        "jobs": 2,
+        "results": str(tmp_path / "results"),  # the last one given
+    }
+    others = asked(tmp_path, "reproduce", "dlad/table4", "--config", str(path))
+    assert others["tables"] == ["dlad/table4"]
+
+
+def test_a_plan_takes_the_file_of_a_run_and_a_sweep_has_its_own(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(
+        'tables = ["dlad/table2"]\nprecision = "bf16"\nresults = "out"\nlog-to = "tensorboard"\n'
+        '[only]\nrow = "global-dlad"\ndataset = "mnist"\ndistribution = "iid"\n'
+    )
+    done = run(tmp_path, "plan", "--config", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "dlad/table2" in done.stdout
+    refused = run(tmp_path, "sweep", "--config", str(path))
+    assert refused.returncode == 2
+    assert "'precision'" in refused.stderr
+    path.write_text('tables = "fediod/table5"\nepsilon = [10, 1]\n')
+    assert asked(tmp_path, "sweep", "--config", str(path))["epsilon"] == ["1", "10"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "message"),
+    [
+        ("reproduce", "jobs = 2", "Try first: fedtables reproduce"),
+        ("reproduce", "", "says nothing"),
+        ("reproduce", "tabels = []", "'tabels' .*did you mean tables"),
+        ("reproduce", "tables = ['dlad/tabel2']", "did you mean .*dlad/table2"),
+        ("reproduce dlad/table2", "set.local.epoch = 1", "did you mean local.epochs"),
+        ("reproduce dlad/table2", "plugin = 'nowhere.py'", "nowhere.py"),
+        ("sweep", "seeds = 0", "sweep takes one table"),
+        ("sweep", "tables = ['a', 'b']", "sweep takes one table"),
+        ("reproduce --print-config", "seeds = -1", "different whole numbers"),
+    ],
+)
+def test_a_file_that_asks_for_nothing_there_is_gets_one_clear_line(
+    tmp_path, arguments, content, message
+):
+    path = tmp_path / "run.toml"
+    path.write_text(content)
+    done = run(tmp_path, *shlex.split(arguments), "--config", str(path))
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert re.search(message, line)
+
+
+def test_a_command_that_asks_for_nothing_has_no_file(tmp_path):
+    done = run(tmp_path, "plan", "--print-config")
+    assert done.returncode == 2
+    assert done.stdout == ""

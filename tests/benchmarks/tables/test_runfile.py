@@ -1,0 +1,160 @@
+"""A file of a run is read as the command line is, and written so that it reads back."""
+
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedtables.benchmarks.tables.request import Request, key_of, requested
+from fedtables.benchmarks.tables.runfile import over, read_run, run_text
+from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS, SpecError
+from fedtables.federation.execution import COMPILE, PRECISIONS
+
+OPTIONS = fields(Request)
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+WHOLE, NUMBERS = st.integers(1, 1024), st.floats(0, 1e12)
+SCALARS = st.one_of(TEXTS, WHOLE, NUMBERS, st.booleans())
+VALUES = {
+    "tables": st.lists(TEXTS).map(tuple),
+    "profile": st.sampled_from(PROFILES),
+    "protocol": st.sampled_from(PROTOCOLS),
+    "only": st.dictionaries(TEXTS, st.lists(TEXTS, min_size=1).map(tuple), min_size=1),
+    "methods": TEXTS,
+    "seeds": st.lists(WHOLE, min_size=1, unique=True).map(tuple),
+    "settings": st.dictionaries(TEXTS, SCALARS, min_size=1),
+    "plugins": st.lists(st.sampled_from(["/a.py", "/é b/c"])).map(tuple),
+    **dict.fromkeys(("require_real", "fresh", "replace", "plain"), st.booleans()),
+    **dict.fromkeys(("jobs", "threads", "stacked"), WHOLE),
+    **dict.fromkeys(("num_cpus", "num_gpus", "minutes"), NUMBERS),
+    "device": st.sampled_from(["cpu", "cuda:1"]),
+    "precision": st.sampled_from(PRECISIONS),
+    "compiled": st.sampled_from(COMPILE),
+    **dict.fromkeys(("ray", "ray_cache"), TEXTS),
+    "results": st.sampled_from([Path("/out"), Path("/two words")]),
+    "log_to": st.just("tensorboard"),
+}
+
+
+def written(folder, content):
+    path = folder / "run.toml"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@given(asked=st.fixed_dictionaries({}, optional=VALUES).filter(bool))
+def test_every_option_reads_back_from_the_file_as_it_was(tmp_path_factory, asked):
+    assert {about.name for about in OPTIONS} == VALUES.keys()
+    keys = {key_of(about): asked[about.name] for about in OPTIONS if about.name in asked}
+    path = written(tmp_path_factory.getbasetemp(), run_text("reproduce", keys))
+    read = read_run(path, OPTIONS)
+    settings = [named.pop("settings", {}) for named in (asked, read)]
+    assert read == asked
+    # A text of a number is written as the number, which a setting takes alike.
+    before, after = ({name: str(value) for name, value in one.items()} for one in settings)
+    assert before == after
+
+
+def test_a_file_by_hand_and_a_command_line_ask_for_the_same(tmp_path):
+    path = written(
+        tmp_path,
+        """
+        tables = "dlad/table2"
+        seeds = 3
+        require-real = true
+        only = {dataset = "mnist", alpha = [1, 0.5]}
+        compile = "off"
+        num-gpus = 1
+        [set]
+        local.epochs = 2
+        "li-2019.eps1" = 1e2
+        public.name = "held-out"
+        """,
+    )
+    by_words = requested(
+        tables=["dlad/table2"],
+        seeds="3",
+        require_real=True,
+        only=["dataset=mnist", "alpha=1", "alpha=0.5"],
+        compiled="off",
+        num_gpus="1",
+        settings={"local.epochs": 2, "li-2019.eps1": 100.0, "public.name": "held-out"},
+    )
+    assert requested(**read_run(path, OPTIONS)) == by_words
+
+
+def test_paths_start_from_the_folder_of_the_file(tmp_path):
+    path = written(tmp_path, 'plugin = ["own.py", "../b.py", "/c.py"]\nresults = "out"')
+    read = read_run(path, OPTIONS)
+    assert read["plugins"] == (f"{tmp_path}/own.py", f"{tmp_path}/../b.py", "/c.py")
+    assert read["results"] == tmp_path / "out"
+
+
+def test_what_is_given_wins_key_by_key():
+    told = {"seeds": (0, 1), "only": {"row": ("a", "b"), "alpha": ("1",)}, "jobs": 2}
+    given_too = {"seeds": (3,), "only": {"row": ("b",)}, "settings": {"x": 1}}
+    both = {"seeds": (3,), "only": {"row": ("b",), "alpha": ("1",)}, "jobs": 2}
+    assert over(told, given_too) == {**both, "settings": {"x": 1}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "says nothing"),
+        ("# a comment alone\n", "says nothing"),
+        ("tables = [", "no TOML: "),
+        ("seeds = 1\nseeds = 2", "no TOML: "),
+        ("a = " + 3000 * "[", "no TOML: "),
+        (b"methods = '\xff'", "no text in UTF-8"),
+        (b"# " + 2**20 * b"x", "more than"),
+        ("seed = [0]", "'seed' .*did you mean seeds"),
+        ("settings = {}", "'settings' "),
+        ("[run]\ntables = []", "'run' "),
+        ("profile = 'huge'", "--profile huge: no such value"),
+        ("profile = 3", "profile: it cannot be 3|--profile 3: no such value"),
+        ("jobs = 'two'", "jobs: 'two' is no whole number"),
+        ("jobs = true", "jobs: True is no whole number"),
+        ("jobs = 1.5", "jobs: 1.5 is no whole number"),
+        ("minutes = inf", "minutes: inf is no number"),
+        ("seeds = [0, 0]", "--seeds takes different whole numbers"),
+        ("seeds = [[0]]", "--seeds takes different whole numbers"),
+        ("seeds = {a = 1}", "seeds: it cannot be"),
+        ("fresh = 'no'", "fresh: it cannot be 'no'"),
+        ("methods = ['+a']", "methods: it cannot be"),
+        ("tables = [2]", "tables: it cannot be"),
+        ("tables = 2024-01-01", "tables: it cannot be"),
+        ("only = 3", "only: it cannot be 3"),
+        ("only.dataset = []", "--only dataset: "),
+        ("only.dataset = [[1]]", "only: it cannot be"),
+        ("set.local.epochs = [1]", "set: it cannot be"),
+        ("set = 'local.epochs'", "--set takes setting=value"),
+        ("set.at = 12:00:00", "set: it cannot be"),
+        ("plugin = [3]", "plugin: it cannot be"),
+        ("results = ''", "results: it is empty"),
+        ("results = ['a']", "results: it cannot be"),
+        ("compile = false", "--compile False: no such value|compile: it cannot be"),
+        ("device = 0", "device: it cannot be 0"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_by_its_name(tmp_path, content, message):
+    path = written(tmp_path, content)
+    with pytest.raises(SpecError, match=message) as refused:
+        read_run(path, OPTIONS)
+    assert str(path) in str(refused.value)
+
+
+def test_what_is_no_file_is_refused_and_never_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "absent.toml", tmp_path, tmp_path / "fifo", Path("/dev/zero")):
+        with pytest.raises(SpecError, match=str(path)):
+            read_run(path, OPTIONS)
+
+
+def test_a_pipe_is_read_as_a_file_is():
+    reading, writing = os.pipe()
+    os.write(writing, b"seeds = [1]")
+    os.close(writing)
+    assert read_run(Path(f"/dev/fd/{reading}"), OPTIONS) == {"seeds": (1,)}
+    os.close(reading)
