@@ -8,17 +8,20 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import typer
 
-from fedtables.benchmarks.commands.asked import selected
+from fedtables.benchmarks.commands.asked import selected, table_names
 from fedtables.benchmarks.commands.cli import app
+from fedtables.benchmarks.commands.from_file import asked_by
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
-from fedtables.benchmarks.tables.request import requested
+from fedtables.benchmarks.tables.request import Request, requested
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import Paper, Table
 from fedtables.results.files import RUNS
@@ -90,9 +93,10 @@ def without_execution(words: list[str]) -> list[str]:
 def shared(tmp_path_factory) -> Path:
     """One results folder for all documented commands, as a reader would have."""
     folder = tmp_path_factory.mktemp("docs")
-    plugin = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert plugin is not None
-    (folder / "most_confident.py").write_text(plugin[1])
+    for language, name in (("python", "most_confident.py"), ("toml", "run.toml")):
+        block = re.search(rf"```{language}\n(.*?)```", PAGES[0].read_text(), re.DOTALL)
+        assert block is not None
+        (folder / name).write_text(block[1])
     for name, text in SHOWN.items():
         (folder / name).write_text(text)
     return folder
@@ -110,7 +114,7 @@ def test_a_documented_command_works(line, shared, shared_command):
     """
     program, *words = shlex.split(line)
     assert program == "fedtables", line
-    written = ("most_confident.py", "baseline", *SHOWN)
+    written = ("most_confident.py", "run.toml", "baseline", *SHOWN)
     words = [str(shared / w) if w in written else w for w in words]
     if words[0] == "reproduce":
         if "cpu" in words or "paper" in words:
@@ -130,11 +134,10 @@ def test_a_documented_command_works(line, shared, shared_command):
 def asked_for(words: list[str]) -> Iterator[tuple[Paper, Table, Selection]]:
     """The papers and tables that the arguments of `reproduce` name, each with the selection."""
     command = typer.main.get_command(app).commands["reproduce"]
-    options = command.make_context("reproduce", list(words)).params
-    names = options.pop("tables")
-    del options["log_to"]
-    for name in names:
-        yield *registry.find_table(name), selected(requested(**options), [name])
+    context = command.make_context("reproduce", list(words))
+    request = requested(**asked_by(context, context.params["config"], fields(Request)))
+    for name in table_names(request.tables, request.protocol):
+        yield *registry.find_table(name), selected(request, [name])
 
 
 @pytest.mark.parametrize(
@@ -187,8 +190,9 @@ def test_a_slow_command_is_documented_and_is_run_by_ci(line):
     assert f"tox run -e {SLOW[line]}" in (ROOT / ".ci" / "run").read_text()
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "tox.ini")
-    run = [config["testenv:first"]["commands"].split(), *reference.lines().values()]
-    assert any(table in words for words in run)
+    told = [tomllib.loads(path.read_text()) for path in reference.RUNS]
+    run = [config["testenv:first"]["commands"].split(), *(one["tables"] for one in told)]
+    assert any(table in names for names in run)
 
 
 def test_documented_tox_environments_exist_and_share_one_interpreter():
@@ -202,12 +206,16 @@ def test_documented_tox_environments_exist_and_share_one_interpreter():
         assert "{[testenv]python_of_env}" in config[f"testenv:{name}"]["commands"]
 
 
+def test_tox_has_no_line_that_is_too_long_to_read():
+    assert max(map(len, (ROOT / "tox.ini").read_text().splitlines())) <= 120
+
+
 def test_smoke_regenerates_every_table():
     """Papers by their names, and what is computed only if it is named."""
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "tox.ini")
     words = config["testenv:smoke"]["commands"].split()
-    named = words[words.index("reproduce") + 1 : -1]
+    named = tomllib.loads((ROOT / words[words.index("--config") + 1]).read_text())["tables"]
     papers = registry.papers()
     apart = [f"{key}/{t.key}" for key in papers for t in papers[key].tables if t.preparatory]
     assert named == [*(key for key, paper in papers.items() if paper.tables), *apart]
@@ -215,8 +223,8 @@ def test_smoke_regenerates_every_table():
 
 def test_the_reference_holds_what_ci_regenerates():
     asked = {}
-    for words in reference.lines().values():
-        for paper, table, selection in asked_for(words):
+    for run in reference.RUNS:
+        for paper, table, selection in asked_for(["--config", str(run)]):
             stem = ".".join(filter(None, (table.key, selection.variant)))
             path = f"{paper.key}/{stem}.records.jsonl"
             cells = {(c.row, c.column, c.seed) for c in expand(paper, table, selection)}
@@ -236,6 +244,20 @@ def test_the_reference_holds_what_ci_regenerates():
         assert "-m tests.tools.reference" in command["commands"]
     speed = json.loads((ROOT / "results" / "reference" / "speed.json").read_text())
     assert {"node", "commit_info"}.isdisjoint({*speed["machine_info"], *speed})
+
+
+def test_the_files_of_the_league_make_its_committed_cells():
+    asked: dict[str, set[tuple[str, str, int]]] = {}
+    for path in (ROOT / "docs" / "examples").glob("league*.toml"):
+        for paper, table, selection in asked_for(["--config", str(path)]):
+            cells = expand(paper, table, selection, skip_unusable=True)
+            asked[table.key] = {(c.row, c.column, c.seed) for c in cells}
+    kept = (ROOT / "results" / "cpu" / "league").glob("*.records.jsonl")
+    held = {
+        path.name.partition(".")[0]: {(r.row, r.column, r.seed) for r in read_records(path)}
+        for path in kept
+    }
+    assert held == asked
 
 
 def test_the_readme_says_how_many_tables_run():

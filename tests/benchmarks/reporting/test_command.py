@@ -107,19 +107,20 @@ def test_a_sweep_is_a_sweep_and_a_row_of_two_words_is_quoted(tmp_path):
 def test_the_file_of_a_run_says_what_its_command_says(tmp_path):
     plugin = tmp_path / "own" / "mine.py"
     plugin.parent.mkdir()
-    plugin.write_text("")
+    plugin.write_text("NETWORKS = {}")
     selection = Selection(
         seeds=(0, 2),
         only={"dataset": "cifar10", "row": ("fedkd", "fediod"), "alpha": "0.1"},
         overrides=(("local.epochs", 2), ("network.client", "cnn")),
-        plugins=(str(plugin),),
         threads=2,
     )
     run = run_of(tmp_path / "results", "fediod/table1", selection)
     records = [record_of(cell) for cell in run.cells]
     path = run.files.path("run.toml")
     path.parent.mkdir(parents=True)
-    path.write_text(run_file_of(run, records))
+    with registry.used([plugin]):
+        path.write_text(run_file_of(run, records))
+        command = command_of(run, records)
     asked = requested(**read_run(path, fields(Request)))
     assert asked == requested(
         tables=["fediod/table1"],
@@ -130,5 +131,5 @@ def test_the_file_of_a_run_says_what_its_command_says(tmp_path):
         threads=2,
     )
     assert [path.parent.joinpath(one).resolve() for one in asked.plugins] == [plugin]
-    assert command_of(run, records).endswith("--plugin mine.py")
+    assert command.endswith("--plugin mine.py")
     assert tomllib.loads(path.read_text())["plugin"] == ["../../../own/mine.py"]
