@@ -50,6 +50,17 @@ class PublicData:
         return len(self.images)
 
 
+class NoPublicData(PublicData):
+    """Of a server that has no public images. Raises ValueError for who asks for them."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "digest", "none")
+
+    @property
+    def images(self) -> torch.Tensor:
+        raise ValueError("this method needs public images at the server: give `public`")
+
+
 @dataclass(frozen=True)
 class LabelledSet:
     """Images with their targets: the test set, or what the server holds itself."""

@@ -4,8 +4,10 @@ A network declares what it makes: scores, maps or images. Behind the name of one
 `+dense` asks for its encoder with a decoder that makes maps: `resnet8-narrow+dense`.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Self
 
 import torch
 from torch import nn
@@ -13,7 +15,7 @@ from torch import nn
 from fedtables.models import networks as network_package
 from fedtables.models.cut import encode
 from fedtables.models.dense import Dense
-from fedtables.models.entry import ModelError, NetworkEntry, Sides
+from fedtables.models.entry import Builder, ModelError, NetworkEntry, Sides
 from fedtables.results.files import digest
 from fedtables.results.names import near
 from fedtables.results.plugins import kept, listed, plugged_in
@@ -24,6 +26,28 @@ DENSE = "+dense"
 
 INPUTS = {2: "images", 3: "volumes"}
 """What has as many sides."""
+
+
+class OwnNetwork(str):
+    """A network that a script brings, where the suite takes a network's name: that of its builder.
+    Two are the same if their builders are.
+    """
+
+    build: Builder
+    number: int
+
+    def __new__(cls, build: Builder) -> Self:
+        own = super().__new__(cls, getattr(build, "__name__", type(build).__name__))
+        own.build, own.number = build, next(_COUNT)
+        return own
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnNetwork) and self.build is other.build
+
+    __hash__ = str.__hash__
+
+
+_COUNT = itertools.count()
 
 
 @kept(None)
@@ -40,6 +64,8 @@ def entry(name: str) -> NetworkEntry:
 
     Raises ModelError with near names if unknown, and for `+dense` behind what makes no scores.
     """
+    if isinstance(name, OwnNetwork):
+        return NetworkEntry(name.build, smallest=1)
     base = name.removesuffix(DENSE)
     if base not in networks():
         raise ModelError(f"unknown network {name!r}; {near(base, networks())}")
@@ -100,11 +126,13 @@ def _sides(name: str, declared: NetworkEntry, image_size: int | Sequence[int]) -
 def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[int]) -> nn.Module:
     """A new network with the framework's random initialisation. `outputs` are scores, or channels
     of maps or images; `image_size` is one number of pixels, or (h, w), or (d, h, w). Its `built_as`
-    says name, channels, outputs and sides. Raises ModelError if the network is unknown.
+    says name, channels, outputs and sides. Raises ModelError if the network is unknown, or none.
     """
     declared = entry(name)
     sides = _sides(name, declared, image_size)
     model = declared.build(in_channels, outputs, sides)
+    if not isinstance(model, nn.Module):
+        raise ModelError(f"{name} makes {type(model).__name__}, and no module")
     model.built_as = name, in_channels, outputs, sides  # type: ignore[assignment]
     return model
 
@@ -124,7 +152,11 @@ def feature_shape(
 
 
 def network_digest(name: str) -> str:
-    """Digest of the source that defines the network."""
+    """Digest of the source that defines the network; of one of a script's own, which may have no
+    file, another for each.
+    """
+    if isinstance(name, OwnNetwork):
+        return digest([name, name.number])
     base = name.removesuffix(DENSE)
     plugins = (plugin for plugin in plugged_in() if base in getattr(plugin, "NETWORKS", ()))
     own = [plugin.__name__ for plugin in plugins]  # all of it, wherever its builder lies

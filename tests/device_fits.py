@@ -1,10 +1,11 @@
 """Small federations on a device, which may be one that is not there."""
 
-from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.assembly import build_federation
 from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.small import small_config, small_data
 from fedtables.federation.cache import StageCache
 from fedtables.federation.execution import DEFAULT
+from fedtables.federation.parts import Run
 from fedtables.federation.seeds import Seeds
 
 

@@ -37,9 +37,11 @@ ROOMS = {
         "tables",
     ),
     "federation": (
+        "own",
         "fitting",
         "method",
         "shared",
+        "parts",
         "federation",
         "inside",
         "snapshots",

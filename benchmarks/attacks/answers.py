@@ -18,7 +18,7 @@ from torch import Tensor
 from fedtables.benchmarks.attacks import targets
 from fedtables.benchmarks.attacks.outcome import Outcome
 from fedtables.benchmarks.attacks.reconstruction import to_units
-from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.assembly import build_federation
 from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables import registry
@@ -29,6 +29,7 @@ from fedtables.datasets.catalogue import ResolvedData
 from fedtables.federation.cache import Stage, StageCache, StageRequest, content_digest
 from fedtables.federation.client import Client
 from fedtables.federation.federation import Federation
+from fedtables.federation.parts import Run
 from fedtables.federation.seeds import AXES, Seeds
 from fedtables.federation.training.inputs import unit_range
 from fedtables.metrics.images import psnr

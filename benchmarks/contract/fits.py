@@ -18,9 +18,8 @@ import numpy as np
 import safetensors.torch
 import torch
 
-from fedtables.benchmarks.scenarios.assembly import Run, assemble
+from fedtables.benchmarks.scenarios.assembly import assemble
 from fedtables.benchmarks.scenarios.configuration import Configuration
-from fedtables.benchmarks.scenarios.scenario import ClientPart, Parts
 from fedtables.benchmarks.scenarios.small import shortened, small_config, small_data
 from fedtables.benchmarks.tables.registry import find_scenario
 from fedtables.datasets.access import while_fitting
@@ -32,6 +31,7 @@ from fedtables.federation.federation import Federation
 from fedtables.federation.fitting import listed
 from fedtables.federation.graphs import on_the_cpu
 from fedtables.federation.method import Fitted, Method
+from fedtables.federation.parts import ClientPart, Parts, Run
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.surroundings import put_back
 

@@ -4,15 +4,16 @@ many samples as the table allows, on clients and at the server together.
 
 from collections.abc import Callable, Mapping
 
-from fedtables.benchmarks.scenarios.assembly import Run, assemble, make_method
+from fedtables.benchmarks.scenarios.assembly import assemble, make_method
 from fedtables.benchmarks.scenarios.configuration import Config, Configuration
-from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.cells import Cell
 from fedtables.benchmarks.tables.spec import Scalar, SpecError
 from fedtables.federation.cache import StageCache
 from fedtables.federation.costs import Meter, metering
 from fedtables.federation.fitting import fit
+from fedtables.federation.parts import Parts, Run
 from fedtables.federation.seeds import Seeds
 from fedtables.results.plugins import kept
 from fedtables.results.record import BUDGET

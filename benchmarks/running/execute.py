@@ -16,7 +16,7 @@ import torch
 from fedtables.benchmarks.running.budget import length
 from fedtables.benchmarks.running.events import OUT_OF_MEMORY, Context, Event, record_of
 from fedtables.benchmarks.running.machine import peak_memory_mb
-from fedtables.benchmarks.scenarios.assembly import Run, build_federation, make_method
+from fedtables.benchmarks.scenarios.assembly import build_federation, make_method
 from fedtables.benchmarks.scenarios.configuration import (
     Configuration,
     EvaluationSettings,
@@ -34,6 +34,7 @@ from fedtables.federation.execution import Execution
 from fedtables.federation.federation import Federation, show_spent
 from fedtables.federation.fitting import fit
 from fedtables.federation.method import Method
+from fedtables.federation.parts import Run
 from fedtables.federation.samples import LOCAL, SERVER, counted
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.surroundings import as_now, put_back
@@ -218,7 +219,7 @@ def _check_sent(name: str, federation: Federation, method: Method) -> None:
     of which the accountant was not told.
     """
     protection = federation.privacy.protection
-    declared = method.sends if protection is None else protection.kinds
+    declared = method.sends if protection is None else protection.kinds or frozenset()
     sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
     if undeclared := sent - declared:
         where = "sends" if protection is None else "protected"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedtables.benchmarks.running.budget import length, parts_on_meta
-from fedtables.benchmarks.scenarios.assembly import Run, assemble, make_method
+from fedtables.benchmarks.scenarios.assembly import assemble, make_method
 from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables import registry
@@ -28,6 +28,7 @@ from fedtables.federation.federation import Federation
 from fedtables.federation.fitting import fit
 from fedtables.federation.inside.networks import HeterogeneousClientsError
 from fedtables.federation.method import Method
+from fedtables.federation.parts import Run
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.surroundings import put_back
 from fedtables.results.files import cache_home, digest, read_sealed_json, write_sealed_json

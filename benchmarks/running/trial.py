@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from fedtables.benchmarks.scenarios.assembly import Run, build_federation, make_method
+from fedtables.benchmarks.scenarios.assembly import build_federation, make_method
 from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables import registry
@@ -14,6 +14,7 @@ from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import Scalar, SpecError
 from fedtables.federation.cache import StageCache
 from fedtables.federation.method import Method
+from fedtables.federation.parts import Run
 from fedtables.federation.seeds import Seeds
 from fedtables.models import weight_files
 from fedtables.privacy.plan import DP_SGD, PrivacyPlan

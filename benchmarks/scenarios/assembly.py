@@ -2,43 +2,20 @@
 says of all the rest.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-
-import torch
+from collections.abc import Mapping
+from dataclasses import replace
 
 from fedtables.benchmarks.scenarios.configuration import Configuration
-from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables.registry import MethodEntry, find_scenario
 from fedtables.benchmarks.tables.spec import DUPLICATES, Scalar
-from fedtables.federation.cache import StageCache
-from fedtables.federation.channel import Channel
-from fedtables.federation.client import Client
-from fedtables.federation.execution import DEFAULT, Execution
 from fedtables.federation.federation import Federation
 from fedtables.federation.inside.privacy import Protection
-from fedtables.federation.inside.setup import HeldOut, Setup
 from fedtables.federation.method import Method
-from fedtables.federation.seeds import Seeds
+from fedtables.federation.parts import Parts, Plans, Run, put_together
 from fedtables.federation.tasks.base import conditioned
-from fedtables.models.catalogue import network_for
 from fedtables.privacy.plan import RELEASED, PrivacyPlan
 from fedtables.results.numbers import check_bounds
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a federation is run: seeds, cache and device. On the device `meta` nothing is loaded or
-    computed, only sizes are known.
-    """
-
-    seeds: Seeds
-    stages: StageCache
-    device: str = "cpu"
-    channel: Channel | None = None
-    """None for a new one."""
-    progress: Callable[[str, float], None] = lambda text, share: None
-    execution: Execution = DEFAULT
 
 
 def make_method(entry: MethodEntry, config: Mapping[str, Scalar]) -> Method:
@@ -76,65 +53,25 @@ def assemble(
     samples where none are held out.
     """
     parts = _looked_at(parts, configuration.evaluation.on)
-    networks, plan = configuration.network, configuration.privacy
+    networks, privacy = configuration.network, configuration.privacy
     if method.dense:
         conditioned(parts.task)
-    if plan is not None and plan.mechanism not in method.protections():
-        raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
     protection = None
-    if plan is not None:
-        kinds = method.protections()[plan.mechanism]
-        protection = Protection(plan, kinds, _group(parts, plan))
-    if configuration.augmentation is not None and any(
-        task.dense and task.classes is None
-        for task in (parts.task, *(c.task for c in parts.clients if c.task))
-    ):
-        raise ValueError(
-            "images with values for every pixel are not augmented: a direction among them would not"
-            " turn with its image; leave augmentation.* off"
-        )
-    roles, dims = networks.client_roles(len(parts.clients)), len(parts.image_shape) - 1
-    clients = tuple(
-        Client(
-            index,
-            role,
-            network_for(networks.named(role), dense=(client.task or parts.task).dense, dims=dims),
-            client.shard,
-            client.label_counts,
-            client.digest,
-            client.task,
-            client.normalise,
-        )
-        for index, (role, client) in enumerate(zip(roles, parts.clients, strict=True))
-    )
-    setup = Setup(
-        clients=clients,
-        public=parts.public,
-        probe=parts.probe,
-        task=parts.task,
-        network=network_for(networks.named(networks.server), dense=parts.task.dense, dims=dims),
-        image_shape=parts.image_shape,
-        normalise=parts.normalise,
+    if privacy is not None:
+        kinds = method.kinds_under(privacy.mechanism)
+        protection = Protection(privacy, kinds, _group(parts, privacy))
+    roles = networks.client_roles(len(parts.clients))
+    plans = Plans(
+        clients=[networks.named(role) for role in roles],
+        roles=roles,
+        network=networks.named(networks.server),
         local=configuration.local,
         server=configuration.server,
         augmentation=configuration.augmentation,
-        seeds=run.seeds,
-        stages=run.stages,
-        channel=run.channel or Channel(),
-        device=torch.device(run.device),
-        execution=run.execution,
         pretrained=networks.pretrained == "imagenet",
-        progress=run.progress,
-    )
-    held = HeldOut(
-        test=parts.test,
-        further_tests=parts.further_tests,
-        validation=parts.validation,
-        oracle_labels=parts.oracle_labels,
-        oracle_allowed=method.oracle,
         looks=configuration.evaluation.looks,
     )
-    return Federation(setup, held, protection)
+    return put_together(parts, plans, run, protection, method.oracle)
 
 
 def _group(parts: Parts, plan: PrivacyPlan) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from fedtables.benchmarks.tables.registry import TASK
 from fedtables.benchmarks.tables.spec import (
@@ -24,6 +26,7 @@ from fedtables.benchmarks.tables.spec import (
     SpecError,
 )
 from fedtables.datasets import partitions
+from fedtables.datasets.dealing import dealt
 from fedtables.federation.augmentation import Augmentation
 from fedtables.federation.training.plan import TrainingPlan
 from fedtables.privacy.plan import RELEASED, PrivacyPlan
@@ -129,6 +132,20 @@ class PartitionSettings:
     def __post_init__(self) -> None:
         if self.kind.startswith("dirichlet") and not self.alpha > 0:
             raise SpecError(f"{self.kind} needs a partition.alpha above 0, not {self.alpha}")
+
+    def dealt(
+        self, labels: np.ndarray, clients: int, rng: Callable[..., np.random.Generator]
+    ) -> list[np.ndarray]:
+        """The indices of each of `clients` clients into a pool (`fedtables.datasets.dealing`)."""
+        return dealt(
+            labels,
+            self.kind,
+            clients,
+            rng,
+            alpha=self.alpha,
+            client_share=self.client_share,
+            duplicates=self.duplicates,
+        )
 
 
 @dataclass(frozen=True)

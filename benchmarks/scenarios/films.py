@@ -14,13 +14,14 @@ from fedtables.benchmarks.scenarios.configuration import (
     PartitionSettings,
     read_section,
 )
-from fedtables.benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
-from fedtables.benchmarks.scenarios.sites import Site, check_channels, client_parts, limit
+from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.scenarios.sites import Site, check_channels, limit
 from fedtables.benchmarks.tables.spec import Scalar
 from fedtables.datasets import catalogue, partitions
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.datasets.source import DataError, annotated, annotations_of
 from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.parts import ClientPart, Parts
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.images import MultiLabel
 from fedtables.metrics.classification import UNKNOWN
@@ -169,8 +170,7 @@ def divide_site(
     held, rest = partitions.split_groups(patients, partition.validation_share, drawn)
     pool = limit(rest, partition.pool_limit, rng("pool limit"))
     labels = partitions.one_positive(site.targets("train", pool) == 1, rng("positives"))
-    dealt = client_parts(partition, clients, labels, rng)
-    return [pool[part] for part in dealt], held
+    return [pool[part] for part in partition.dealt(labels, clients, rng)], held
 
 
 def test_indices(partition: PartitionSettings, site: FilmSite, seeds: Seeds) -> np.ndarray:

@@ -8,11 +8,10 @@ import numpy as np
 import torch
 
 from fedtables.benchmarks.scenarios.configuration import Configuration, PartitionSettings
-from fedtables.benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.scenarios.sites import (
     Site,
     check_channels,
-    client_parts,
     limit,
     official_labels,
 )
@@ -21,6 +20,7 @@ from fedtables.datasets.catalogue import ResolvedData
 from fedtables.datasets.source import CLASS, annotations_of
 from fedtables.federation.client import Shard
 from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.parts import ClientPart, Parts
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.images import Classification
 from fedtables.federation.tasks.targets import task_of
@@ -131,7 +131,7 @@ def divide(
     pool = limit(pool, partition.pool_limit, rng("pool limit"))
     held, rest = partitions.split_public(len(pool), partition.validation_share, rng("validation"))
     validation, pool = pool[held], pool[rest]
-    shares = [pool[part] for part in client_parts(partition, partition.clients, train[pool], rng)]
+    shares = [pool[part] for part in partition.dealt(train[pool], partition.clients, rng)]
     return Division(public_split, public, validation, probe, shares, test)
 
 

@@ -13,7 +13,7 @@ from fedtables.benchmarks.scenarios.configuration import (
     PartitionSettings,
     read_section,
 )
-from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.scenarios.sites import (
     Site,
     check_channels,
@@ -26,6 +26,7 @@ from fedtables.datasets import catalogue, partitions
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.datasets.source import INSTANCES, Annotation, DataError, annotated, annotations_of
 from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.parts import Parts
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.base import Task
 from fedtables.federation.tasks.pixels import BRATS, TUMOUR, Distance, Nuclei, Regions

@@ -4,16 +4,15 @@ one or several, and how a pool of samples is shared out among clients.
 While a run is planned without the files, data sets have their official sizes and no content.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 import torch
 
 from fedtables.benchmarks.scenarios.configuration import PartitionSettings
-from fedtables.benchmarks.scenarios.scenario import ClientPart
-from fedtables.datasets import catalogue, partitions
+from fedtables.datasets import catalogue
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.datasets.source import (
     CLASS,
@@ -26,6 +25,7 @@ from fedtables.datasets.source import (
 )
 from fedtables.federation.client import Shard
 from fedtables.federation.data import LabelledSet
+from fedtables.federation.parts import ClientPart
 from fedtables.federation.tasks.targets import resize_targets, targets_of
 from fedtables.federation.training.inputs import Normalisation
 from fedtables.federation.windows import resize, sides_of
@@ -201,45 +201,3 @@ def limit(indices: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarra
     if not most or len(indices) <= most:
         return indices
     return np.sort(rng.choice(indices, most, replace=False))
-
-
-def client_parts(
-    partition: PartitionSettings,
-    clients: int,
-    labels: np.ndarray,
-    rng: Callable[..., np.random.Generator],
-) -> list[np.ndarray]:
-    """The indices of each of `clients` clients into the pool, whose labels are given, by the
-    partition's kind.
-
-    Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k
-    holds the same samples however many others there are; the paper's tables show the same of its
-    clients. Without duplicates no sample is dealt twice.
-    """
-    kind, alpha = partition.kind, float(partition.alpha)
-    if kind not in (known := get_args(partitions.OfClasses)):
-        raise partitions.PartitionError(
-            f"samples with a class each are not divided by {kind}; use {', '.join(known)}"
-        )
-    if kind == "dirichlet-fedkd":
-        return partitions.dirichlet_fedkd(labels, clients, alpha, rng("clients"))
-    if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
-        released = kind.endswith("released")
-        return partitions.dirichlet_feddf(labels, clients, alpha, rng("clients"), released=released)
-    probabilities = partitions.class_set_probabilities(kind, clients)
-    if labels.max() >= probabilities.shape[1]:
-        raise partitions.PartitionError(
-            f"{kind} is for ten classes, the data have at least {labels.max() + 1}"
-        )
-    size = round(float(partition.client_share) * len(labels))
-    if size < 1:
-        raise partitions.PartitionError(
-            f"a pool of {len(labels)} samples leaves none for a client; raise"
-            " partition.client_share"
-        )
-    if not partition.duplicates:
-        return partitions.deal_by_class(labels, probabilities, size, rng("clients"))
-    return [
-        partitions.draw_by_class(labels, p, size, rng("client", k))
-        for k, p in enumerate(probabilities)
-    ]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from fedtables.benchmarks.scenarios.configuration import Configuration, read_section
-from fedtables.benchmarks.scenarios.scenario import DataSets, Parts
+from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.scenarios.sites import (
     Site,
     check_channels,
@@ -23,6 +23,7 @@ from fedtables.datasets import partitions
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.datasets.source import DataError
 from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.parts import Parts
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.values import Reconstruction, limits, random_columns, zero_filled
 from fedtables.federation.training.inputs import Normalisation, unit_range

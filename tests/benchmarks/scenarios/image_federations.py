@@ -2,13 +2,14 @@
 
 from fedtables.baselines.standalone import Standalone
 from fedtables.benchmarks.scenarios import images
-from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.assembly import build_federation
 from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.defaults import filled
 from fedtables.datasets import catalogue
 from fedtables.federation.cache import StageCache
+from fedtables.federation.parts import Run
 from fedtables.federation.seeds import Seeds
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from fedtables.baselines.standalone import Standalone
-from fedtables.benchmarks.scenarios.assembly import Run, assemble, build_federation, make_method
+from fedtables.benchmarks.scenarios.assembly import assemble, build_federation, make_method
 from fedtables.benchmarks.scenarios.configuration import Configuration
-from fedtables.benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.scenarios.small import CONFIG
 from fedtables.benchmarks.tables.registry import find_method
 from fedtables.benchmarks.tables.spec import SpecError
@@ -18,6 +18,7 @@ from fedtables.federation.cache import StageCache
 from fedtables.federation.client import Shard
 from fedtables.federation.data import LabelledSet, PublicData
 from fedtables.federation.inside.evaluation import OracleError
+from fedtables.federation.parts import ClientPart, Parts, Run
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.images import Classification
 from fedtables.federation.tasks.pixels import Segmentation

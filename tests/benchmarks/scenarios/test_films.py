@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedtables.benchmarks.scenarios import films
-from fedtables.benchmarks.scenarios.assembly import Run, build_federation
+from fedtables.benchmarks.scenarios.assembly import build_federation
 from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables.expansion import expand
@@ -20,6 +20,7 @@ from fedtables.datasets.partitions import PartitionError
 from fedtables.datasets.source import DataError
 from fedtables.federation.cache import StageCache
 from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.parts import Run
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.images import MultiLabel
 from fedtables.methods.fedad import FedAD
