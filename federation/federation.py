@@ -73,7 +73,8 @@ class Federation:
         """
         if self._probe is None:
             raise ValueError(
-                "this method needs labelled data at the server; set partition.probe_share above 0"
+                "this method needs labelled data at the server; set partition.probe_share above 0,"
+                " or give `probe`"
             )
         return self._probe
 

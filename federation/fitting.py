@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedtables.datasets.access import while_fitting
 from fedtables.federation.cache import Stage, StageCache, StageRequest, content_digest
 from fedtables.federation.data import Checkpoint, History
 from fedtables.federation.federation import Federation
@@ -29,16 +28,11 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     """
 
     def compute() -> Stage:
-        federation.evaluation.begin_history()
-        federation.channel.round = 0
-        federation.channel.load_state_dict([])
         base = federation.stages.cache.path(request)
         if base is not None:
             running = base.with_name(f"{base.name}-running.pt")
             federation.stages.snapshots = Snapshots(running, federation.stages.cache.newer_than)
-        with while_fitting():
-            fitted = method.fit(federation)
-        checkpoints = as_checkpoints(federation, fitted)
+        checkpoints = as_checkpoints(federation, method.fit(federation))
         if federation.stages.snapshots is not None:
             federation.stages.snapshots.discard()
         return _as_stage(checkpoints, federation)

@@ -1,12 +1,14 @@
 """The one interface that every method and baseline implements."""
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 
+from fedtables.datasets.access import is_fitting, while_fitting
 from fedtables.federation.data import Checkpoint
 from fedtables.federation.federation import Federation
 from fedtables.privacy.plan import DP_SGD
@@ -49,11 +51,24 @@ class Method(ABC):
     federation. Settings of the plans by which it trains there, such as `local.optimizer`, may stand
     beside them."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Every `fit` is a run of its own, whoever calls it."""
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = as_a_run(cls.fit)  # type: ignore[assignment, method-assign]
+
     @classmethod
     def protections(cls) -> Mapping[str, frozenset[str]]:
         """`protected` as the class itself declares it: derived classes inherit no promise."""
         declared: Mapping[str, frozenset[str]] = vars(cls).get("protected", {})
         return declared
+
+    @classmethod
+    def kinds_under(cls, mechanism: str) -> frozenset[str]:
+        """What leaves a client under a mechanism. Raises ValueError where it has no such form."""
+        if mechanism not in cls.protections():
+            raise ValueError(f"{cls.__name__} has no private form under {mechanism}")
+        return cls.protections()[mechanism]
 
     @classmethod
     def privacy_defaults(cls, protocol: str) -> dict[str, Any]:
@@ -68,4 +83,27 @@ class Method(ABC):
 
     @abstractmethod
     def fit(self, federation: Federation) -> Fitted:
-        """Run the method and return what it learnt."""
+        """Run the method and return what it learnt.
+
+        Called from outside it begins with an empty ledger and history, and what no method may see
+        is closed as long as it runs. Raises AccessError if it reaches for that, ValueError where
+        the federation is private and the method has no such form, or has been fitted before.
+        """
+
+
+def as_a_run(fit: Callable[[Any, Federation], Fitted]) -> Callable[[Any, Federation], Fitted]:
+    """`fit` as `Method.fit` says; as it is inside of another's fit."""
+
+    @functools.wraps(fit)
+    def run(method: Method, federation: Federation) -> Fitted:
+        if is_fitting():
+            return fit(method, federation)
+        federation.evaluation.begin_history()
+        federation.channel.round = 0
+        federation.channel.load_state_dict([])
+        if federation.privacy.protection is not None:
+            federation.privacy.protection.begin(method.kinds_under)
+        with while_fitting():
+            return fit(method, federation)
+
+    return run

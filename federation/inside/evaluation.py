@@ -148,7 +148,7 @@ class Evaluation:
         if self.validation_set is None:
             raise ValueError(
                 "this method needs a validation set at the server; set partition.validation_share"
-                " above 0"
+                " above 0, or give `validation`"
             )
         return self.validation_set
 

@@ -3,7 +3,7 @@
 import bisect
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -28,9 +28,10 @@ class Protection:
     its own budget.
     """
 
-    def __init__(self, plan: PrivacyPlan, kinds: frozenset[str], group: int = 1):
+    def __init__(self, plan: PrivacyPlan, kinds: frozenset[str] | None = None, group: int = 1):
         """`kinds` are the payloads that the method sends under the plan's mechanism, every one of
-        them protected; `group` is how many samples of one group, such as a patient, clients hold.
+        them protected, None until one is fitted; `group` is how many samples of one group, such as
+        a patient, clients hold.
         """
         self.plan = plan
         self.kinds = kinds
@@ -44,10 +45,22 @@ class Protection:
         self.details: dict[str, Any] = {}
         """More for the record, by name."""
 
+    def begin(self, kinds_under: Callable[[str], frozenset[str]]) -> None:
+        """A method is fitted now, which sends these kinds under a mechanism. Raises ValueError if
+        it has no such form, or if the budget has been spent on an earlier fit.
+        """
+        if self.kinds is None:
+            self.kinds = kinds_under(self.plan.mechanism)
+        if self.accountant.state_dict()["parties"]:
+            raise ValueError(
+                "the budget of a federation is of one fit: make a new one, and add up what both"
+                " have spent"
+            )
+
     @property
     def counts(self) -> tuple[GaussianSteps, ...]:
         """What the release of a client's label counts costs: one sample changes them by 1."""
-        noisy = "labels" in self.kinds and self.plan.mechanism != RELEASED
+        noisy = "labels" in (self.kinds or ()) and self.plan.mechanism != RELEASED
         return (GaussianSteps(self.plan.counts_noise, 1.0, 1),) if noisy else ()
 
     def state_dict(self) -> dict[str, Any]:
