@@ -27,13 +27,14 @@ class Described:
     alpha: float = quantity(0.1, number(), "Dirichlet concentration")
     seed: int = quantity(0, whole(), "seed of the partition axis")
     results: Path = place(RUNS, "folder for the CSV and the picture")  # noqa: RUF009
+    indices: Path | None = place(None, "JSON for who holds which samples", "FILE")  # noqa: RUF009
 
 
 @takes("plugins")
 @takes(of=Described)
 def describe_partition(asked: Described, request: Request) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
-    from fedtables.benchmarks.reporting.partition import draw_partition
+    from fedtables.benchmarks.reporting.partition import divided, draw_partition, write_indices
     from fedtables.datasets.partitions import Kind, OfClasses
 
     kinds: list[Kind] = [
@@ -45,7 +46,9 @@ def describe_partition(asked: Described, request: Request) -> None:
                 f"--kind {name} divides no samples with a class each, which alone are described"
                 f" here; use {', '.join(get_args(OfClasses))}"
             )
-    for file in draw_partition(
-        asked.dataset, asked.clients, kinds, asked.alpha, asked.seed, asked.results
-    ):
+    found = divided(asked.dataset, asked.clients, kinds, asked.alpha, asked.seed)
+    files = draw_partition(found, asked.results)
+    if asked.indices is not None:
+        files.append(write_indices(found, asked.indices))
+    for file in files:
         console.print(f"wrote {escape(str(file))}", soft_wrap=True)

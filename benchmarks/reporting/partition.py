@@ -1,46 +1,64 @@
 """Partitions, described and drawn."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from fedtables.benchmarks.scenarios.configuration import PartitionSettings
-from fedtables.benchmarks.scenarios.images import divide
+from fedtables.benchmarks.scenarios.images import Division, divide
 from fedtables.benchmarks.scenarios.sites import official_labels
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.datasets import catalogue, partitions
+from fedtables.datasets.catalogue import ResolvedData
 from fedtables.federation.seeds import Seeds
 from fedtables.reports.drawing import plots_clients
 from fedtables.reports.drawing.figures import Texts
+from fedtables.results.files import write_atomic
 from fedtables.results.store import write_csv
 
 
-def draw_partition(
-    dataset: str,
-    clients: int,
-    kinds: Sequence[partitions.Kind],
-    alpha: float,
-    seed: int,
-    results: Path,
-) -> list[Path]:
-    """CSV and picture of partitions: of sets of classes a client draws half the pool, a fifth of
-    the training split; Dirichlet ones divide the whole split.
+@dataclass(frozen=True)
+class Divided:
+    """The training split of a data set, divided in one or several ways."""
+
+    asked: str
+    data: ResolvedData
+    clients: int
+    alpha: float
+    seed: int
+    by_kind: Mapping[str, Division]
+
+
+def divided(
+    dataset: str, clients: int, kinds: Sequence[partitions.Kind], alpha: float, seed: int
+) -> Divided:
+    """Partitions as the runner makes them: of sets of classes a client draws half the pool, a fifth
+    of the training split; Dirichlet ones divide the whole split.
 
     Raises DataError for impossible ones, SpecError for an alpha that is not positive.
     """
     if alpha <= 0:
         raise SpecError(f"--alpha must be above 0, not {alpha}")
-    used = catalogue.resolve(dataset)
-    labels, classes = official_labels(used), catalogue.source(used.used).classes
-    counts: dict[str, np.ndarray] = {}
+    data = catalogue.resolve(dataset)
+    labels, found = official_labels(data), dict[str, Division]()
     for name in kinds:
         public = 0.8 if name in partitions.CLASS_SETS else 0.0
         how = PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public)
-        parts = divide(how, labels, Seeds(partition=seed)).clients
-        counts[name] = partitions.label_counts(labels["train"], parts, classes)
-    by_alpha = "" if partitions.CLASS_SETS.keys() >= set(kinds) else f"-alpha{alpha:g}"
-    stem = f"{dataset}-{'-'.join(kinds)}-{clients}{by_alpha}-seed{seed}"
+        found[name] = divide(how, labels, Seeds(partition=seed))
+    return Divided(dataset, data, clients, alpha, seed, found)
+
+
+def draw_partition(found: Divided, results: Path) -> list[Path]:
+    """CSV and picture of partitions: how many samples of each class a client holds."""
+    labels, classes = official_labels(found.data), catalogue.source(found.data.used).classes
+    counts = {
+        name: partitions.label_counts(labels["train"], division.clients, classes)
+        for name, division in found.by_kind.items()
+    }
+    of_classes = partitions.CLASS_SETS.keys() >= found.by_kind.keys()
+    by_alpha = "" if of_classes else f"-alpha{found.alpha:g}"
+    stem = f"{found.asked}-{'-'.join(counts)}-{found.clients}{by_alpha}-seed{found.seed}"
     lines = [
         {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}
         for name, matrix in counts.items()
@@ -49,5 +67,22 @@ def draw_partition(
     ]
     csv, png = results / "partitions" / f"{stem}.csv", results / "partitions" / f"{stem}.png"
     write_csv(csv, lines, ("partition", "client", "class", "samples"))
-    plots_clients.partition_plot(counts, png, Texts(f"{used.label}, {clients} clients"))
+    texts = Texts(f"{found.data.label}, {found.clients} clients")
+    plots_clients.partition_plot(counts, png, texts)
     return [csv, png]
+
+
+def write_indices(found: Divided, file: Path) -> Path:
+    """Who holds what, as JSON: indices into the training split, by kind of each client and of what
+    is held out as public, with the data set, its digest and the seed.
+    """
+    by_kind = {
+        name: {
+            "clients": [part.tolist() for part in division.clients],
+            "public": division.public.tolist(),
+        }
+        for name, division in found.by_kind.items()
+    }
+    about = {"dataset": found.data.used, "digest": found.data.digest, "split": "train"}
+    write_atomic(file, json.dumps({**about, "seed": found.seed, "partitions": by_kind}) + "\n")
+    return file
