@@ -1,0 +1,291 @@
+"""A federation of tensors and arrays that a script has, without the runner.
+
+`federation_of(OwnData(clients, test), Plans(network))` makes it, `FedAvg().fit(federation)` leaves
+a checkpoint, and `federation.networks.module(checkpoint)` is that as a module.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedtables.datasets.dealing import dealt
+from fedtables.datasets.partitions import PartitionError
+from fedtables.federation.cache import content_digest
+from fedtables.federation.client import Shard
+from fedtables.federation.data import LabelledSet, NoPublicData, PublicData
+from fedtables.federation.execution import CUDA_GRAPHS
+from fedtables.federation.federation import Federation
+from fedtables.federation.inside.privacy import Protection
+from fedtables.federation.parts import ClientPart, Parts, Plans, Run, put_together
+from fedtables.federation.seeds import Seeds
+from fedtables.federation.tasks.images import Classification
+from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.privacy.plan import RELEASED, PrivacyPlan
+from fedtables.results.files import digest
+
+Array = torch.Tensor | np.ndarray
+Pair = tuple[Array, Array]
+"""Images and the class of each, whole numbers (n,) from 0."""
+StoredPair = tuple[torch.Tensor, torch.Tensor]
+"""The same as they are stored: uint8 or float32 (n, c, h, w), int64 (n,)."""
+MOST_CHANNELS = 4
+"""With more of them, and a last side of 1 or 3, images are taken for such with channels last."""
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """What the parties hold. Images are uint8, or floats in [0, 1]: (n, h, w) or (n, c, h, w), all
+    of the same channels and sides. Tensors are not copied where they need not be.
+    """
+
+    clients: Sequence[Pair]
+    """Of each client, its private images and their classes."""
+    test: Pair
+    """What metrics are taken on; no method sees it while it fits."""
+    public: Array | None = None
+    """The server's images, without labels; None if it has none."""
+    validation: Pair | None = None
+    """Labelled images at the server, to choose models by."""
+    probe: Pair | None = None
+    """Labelled images at the server, to train on."""
+    classes: int = 0
+    """0 for one more than the highest label of all."""
+    mean: Sequence[float] = ()
+    """Of each channel, in [0, 1]: networks see (image - mean) / std. 0.5 if empty."""
+    std: Sequence[float] = ()
+    """Of each channel, above 0; 0.5 if empty."""
+
+
+def federation_of(
+    data: OwnData,
+    plans: Plans = Plans(),  # noqa: B008
+    privacy: PrivacyPlan | None = None,
+    run: Run | None = None,
+) -> Federation:
+    """A federation that classifies images. It computes on the device of `run`, and keeps its stages
+    in memory unless `run` has a cache on disk.
+
+    With `privacy` a fit is private, and epsilon is of one image of one client. Then each must lie
+    with one client, once, and the federation has the budget of one fit. Raises ValueError, with the
+    name of what is wrong, for data, networks or devices that make no federation.
+    """
+    run = run or Run()
+    _check_run(plans, run)
+    parts = _parts(data, run.device)
+    if privacy is not None and privacy.mechanism != RELEASED:
+        _check_disjoint(parts)
+    if plans.clients and len(plans.clients) != len(parts.clients):
+        raise ValueError(
+            f"plans.clients: {len(plans.clients)} networks cannot be those of"
+            f" {len(parts.clients)} clients"
+        )
+    federation = put_together(parts, plans, run, Protection(privacy) if privacy else None)
+    for network in {federation.networks.server, *(c.network for c in federation.clients)}:
+        _try(federation, network)
+    return federation
+
+
+def partition(
+    labels: Array,
+    kind: str,
+    clients: int,
+    *,
+    alpha: float = 0.0,
+    client_share: float = 0.5,
+    duplicates: bool = True,
+    seed: int = 0,
+) -> list[np.ndarray]:
+    """Who holds what: of each client the indices int64 into `labels` (n,), as the runner divides a
+    pool with these labels for this seed of the partition axis.
+
+    `kind` is a value of `partition.kind` for samples with a class each. The Dirichlet ones take
+    `alpha`. Under `iid`, `niid1`, `niid2` and `niid3` each client draws `client_share` of the pool,
+    with replacement or, without `duplicates`, such that no sample is dealt twice. Raises ValueError
+    for labels that are no classes, and for a partition that cannot exist.
+    """
+    known = _labels("labels", labels, len(labels)).numpy()
+    if kind.startswith("dirichlet") and not alpha > 0:
+        raise ValueError(f"alpha: {kind} needs one above 0, not {alpha}")
+
+    def rng(*names: object) -> np.random.Generator:
+        return Seeds(partition=seed).numpy("partition", *names)
+
+    how = {"alpha": alpha, "client_share": client_share}
+    try:
+        return dealt(known, kind, clients, rng, **how, duplicates=duplicates)
+    except PartitionError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check_run(plans: Plans, run: Run) -> None:
+    """Raise ValueError for a device that is not there, or cannot do what is asked of it."""
+    try:
+        device = torch.device(run.device)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        why = str(error).splitlines()[0]
+        raise ValueError(f"run.device: {run.device!r} is not there: {why}") from error
+    if device.type == "meta":
+        raise ValueError("run.device: on meta nothing is computed; name another device")
+    if run.execution.compile in CUDA_GRAPHS and device.type != "cuda":
+        raise ValueError(f"run.execution: compile={run.execution.compile} is for CUDA devices")
+    own = [network for network in (plans.network, *plans.clients) if not isinstance(network, str)]
+    if own and run.stages.folder is not None:
+        raise ValueError("run.stages: what networks of your own learn is kept in memory only")
+
+
+def _parts(data: OwnData, device: str) -> Parts:
+    """The data as they are stored on the device, checked."""
+    if not len(data.clients):
+        raise ValueError("clients: a federation needs at least one")
+    clients = {f"clients[{number}]": pair for number, pair in enumerate(data.clients)}
+    server = {"test": data.test, "validation": data.validation, "probe": data.probe}
+    sets = {
+        name: _pair(name, pair) for name, pair in (clients | server).items() if pair is not None
+    }
+    public = None if data.public is None else _images("public", data.public)
+    shape = tuple(sets["test"][0].shape[1:])
+    _check_shapes(shape, sets, {} if public is None else {"public": public})
+    classes = _classes(data.classes, sets)
+    held = {name: _labelled(*sets[name], device) for name in server if name in sets}
+    return Parts(
+        clients=[_client(*sets[name], classes, device) for name in clients],
+        public=NoPublicData() if public is None else PublicData(public.to(device), _digest(public)),
+        test=held["test"],
+        validation=held.get("validation"),
+        probe=held.get("probe"),
+        task=Classification(classes),
+        image_shape=shape,
+        normalise=_normalisation(data, shape[0]),
+    )
+
+
+def _check_shapes(
+    shape: tuple[int, ...], sets: Mapping[str, StoredPair], others: Mapping[str, torch.Tensor]
+) -> None:
+    """Raise ValueError for images of another shape than those of the test set."""
+    for name, images in {**{name: pair[0] for name, pair in sets.items()}, **others}.items():
+        found = tuple(images.shape[1:])
+        if found != shape:
+            raise ValueError(f"{name}: images are {found} each, and those of test {shape}")
+
+
+def _classes(given: int, sets: Mapping[str, StoredPair]) -> int:
+    """How many there are. Raises ValueError for fewer than labels say."""
+    highest = {name: int(labels.max()) for name, (_, labels) in sets.items()}
+    classes = given or 1 + max(highest.values())
+    for name, label in highest.items():
+        if label >= classes:
+            raise ValueError(f"classes: {classes} are too few, {name} has the label {label}")
+    return classes
+
+
+def _labelled(images: torch.Tensor, labels: torch.Tensor, device: str) -> LabelledSet:
+    return LabelledSet(images.to(device), labels.to(device), _digest(images, labels))
+
+
+def _client(images: torch.Tensor, labels: torch.Tensor, classes: int, device: str) -> ClientPart:
+    counts = tuple(torch.bincount(labels, minlength=classes).tolist())
+    shard = Shard(images.to(device), labels.to(device))
+    return ClientPart(shard, counts, _digest(images, labels), "own", np.arange(len(labels)))
+
+
+def _pair(name: str, given: Any) -> StoredPair:
+    """Raises ValueError for what is no pair of images and labels."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ValueError(
+            f"{name}: expected a pair of images and labels, not {type(given).__name__}"
+        )
+    images = _images(name, given[0])
+    if not len(images):
+        raise ValueError(f"{name}: no images; leave out who holds none")
+    return images, _labels(name, given[1], len(images))
+
+
+def _tensor(name: str, given: Any) -> torch.Tensor:
+    """Raises ValueError for what is no array of numbers."""
+    try:
+        return torch.as_tensor(
+            np.ascontiguousarray(given) if isinstance(given, np.ndarray) else given
+        ).detach()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name}: {type(given).__name__} is no array of numbers") from error
+
+
+def _images(name: str, given: Any) -> torch.Tensor:
+    """uint8 or float32 (n, c, h, w). Raises ValueError for what is no such images."""
+    images = _tensor(name, given)
+    images = images[:, None] if images.ndim == 3 else images
+    shape = tuple(images.shape)
+    if images.ndim != 4 or 0 in shape[1:]:
+        raise ValueError(f"{name}: images are (n, h, w) or (n, c, h, w), not {shape}")
+    if shape[1] > MOST_CHANNELS and shape[3] in (1, 3):
+        raise ValueError(f"{name}: images {shape} seem to be (n, h, w, c); give (n, c, h, w)")
+    if images.dtype == torch.uint8:
+        return images.contiguous()
+    if not images.is_floating_point():
+        raise ValueError(f"{name}: images are uint8 or floats in [0, 1], not {images.dtype}")
+    images = images.to(torch.float32).contiguous()
+    if len(images) and not bool(((images >= 0) & (images <= 1)).all()):
+        low, high = (f"{float(value):g}" for value in images.aminmax())
+        raise ValueError(f"{name}: floats must lie in [0, 1], and these go from {low} to {high}")
+    return images
+
+
+def _labels(name: str, given: Any, count: int) -> torch.Tensor:
+    """int64 (count,). Raises ValueError for what is no class for each of `count` images."""
+    labels = _tensor(name, given)
+    if labels.shape != (count,):
+        raise ValueError(
+            f"{name}: {count} images need labels ({count},), not {tuple(labels.shape)}"
+        )
+    if labels.is_floating_point() or labels.dtype in (torch.bool, torch.complex64):
+        raise ValueError(f"{name}: labels are whole numbers from 0, not {labels.dtype}")
+    if count and labels.min() < 0:
+        raise ValueError(f"{name}: labels are whole numbers from 0, not {int(labels.min())}")
+    return labels.to(torch.int64).cpu()
+
+
+def _normalisation(data: OwnData, channels: int) -> Normalisation:
+    mean, std = (tuple(map(float, of)) or (0.5,) * channels for of in (data.mean, data.std))
+    for name, values in (("mean", mean), ("std", std)):
+        if len(values) != channels:
+            raise ValueError(f"{name}: {len(values)} numbers for {channels} channels")
+    if not all(value > 0 for value in std):
+        raise ValueError(f"std: numbers above 0, not {std}")
+    return Normalisation(mean, std)
+
+
+def _digest(images: torch.Tensor, labels: torch.Tensor | None = None) -> str:
+    """Identifies the content in stage keys."""
+    return content_digest({"images": images} | ({} if labels is None else {"labels": labels}))
+
+
+def _check_disjoint(parts: Parts) -> None:
+    """Raise ValueError where an image lies with the clients more than once: each copy spends the
+    budget again, so that epsilon would cover an entry of a shard, and no image.
+    """
+    shards = (client.shard.whole()[0].cpu() for client in parts.clients)
+    copies = Counter(digest(image.numpy().tobytes()) for images in shards for image in images)
+    if (most := max(copies.values())) > 1:
+        raise ValueError(
+            f"clients: one image lies with them {most} times, and each copy costs its epsilon"
+            " again; give each image to one client, once"
+        )
+
+
+def _try(federation: Federation, network: str) -> None:
+    """Raise ValueError for a network that makes no scores of the federation's images."""
+    outputs, (channels, *sides) = federation.task.outputs, federation.networks.image_shape
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        model = federation.networks.build(network, outputs)
+        images = unit_range(torch.zeros(2, channels, *sides, dtype=torch.uint8))
+        made = model.eval()(images)
+    if tuple(made.shape) != (2, outputs):
+        raise ValueError(
+            f"network: {network} makes {tuple(made.shape)} of 2 images; scores are (2, {outputs})"
+        )

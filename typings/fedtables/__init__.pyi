@@ -1,0 +1,1 @@
+../../src/fedtables/__init__.pyi
