@@ -62,7 +62,7 @@ class OwnData:
 
 def federation_of(
     data: OwnData,
-    plans: Plans = Plans(),  # noqa: B008
+    plans: Plans | None = None,
     privacy: PrivacyPlan | None = None,
     run: Run | None = None,
 ) -> Federation:
@@ -73,7 +73,7 @@ def federation_of(
     with one client, once, and the federation has the budget of one fit. Raises ValueError, with the
     name of what is wrong, for data, networks or devices that make no federation.
     """
-    run = run or Run()
+    plans, run = plans or Plans(), run or Run()
     _check_run(plans, run)
     parts = _parts(data, run.device)
     if privacy is not None and privacy.mechanism != RELEASED:
@@ -107,7 +107,10 @@ def partition(
     with replacement or, without `duplicates`, such that no sample is dealt twice. Raises ValueError
     for labels that are no classes, and for a partition that cannot exist.
     """
-    known = _labels("labels", labels, len(labels)).numpy()
+    given = _tensor("labels", labels)
+    known = _labels("labels", given, given.numel()).numpy()
+    if not len(known):
+        raise ValueError("labels: there are none to share out")
     if kind.startswith("dirichlet") and not alpha > 0:
         raise ValueError(f"alpha: {kind} needs one above 0, not {alpha}")
 
@@ -140,13 +143,12 @@ def _check_run(plans: Plans, run: Run) -> None:
 
 def _parts(data: OwnData, device: str) -> Parts:
     """The data as they are stored on the device, checked."""
-    if not len(data.clients):
-        raise ValueError("clients: a federation needs at least one")
     clients = {f"clients[{number}]": pair for number, pair in enumerate(data.clients)}
+    if not clients:
+        raise ValueError("clients: a federation needs at least one")
     server = {"test": data.test, "validation": data.validation, "probe": data.probe}
-    sets = {
-        name: _pair(name, pair) for name, pair in (clients | server).items() if pair is not None
-    }
+    given = {n: pair for n, pair in server.items() if n == "test" or pair is not None}
+    sets = {name: _pair(name, pair) for name, pair in (clients | given).items()}
     public = None if data.public is None else _images("public", data.public)
     shape = tuple(sets["test"][0].shape[1:])
     _check_shapes(shape, sets, {} if public is None else {"public": public})
@@ -243,11 +245,12 @@ def _labels(name: str, given: Any, count: int) -> torch.Tensor:
         raise ValueError(
             f"{name}: {count} images need labels ({count},), not {tuple(labels.shape)}"
         )
-    if labels.is_floating_point() or labels.dtype in (torch.bool, torch.complex64):
+    if labels.dtype == torch.bool or labels.is_floating_point() or labels.is_complex():
         raise ValueError(f"{name}: labels are whole numbers from 0, not {labels.dtype}")
+    labels = labels.to(torch.int64).cpu()
     if count and labels.min() < 0:
         raise ValueError(f"{name}: labels are whole numbers from 0, not {int(labels.min())}")
-    return labels.to(torch.int64).cpu()
+    return labels
 
 
 def _normalisation(data: OwnData, channels: int) -> Normalisation:
@@ -285,7 +288,6 @@ def _try(federation: Federation, network: str) -> None:
         model = federation.networks.build(network, outputs)
         images = unit_range(torch.zeros(2, channels, *sides, dtype=torch.uint8))
         made = model.eval()(images)
-    if tuple(made.shape) != (2, outputs):
-        raise ValueError(
-            f"network: {network} makes {tuple(made.shape)} of 2 images; scores are (2, {outputs})"
-        )
+    shape = tuple(getattr(made, "shape", ()))
+    if shape != (2, outputs):
+        raise ValueError(f"network: {network} makes {shape} of 2 images, not (2, {outputs})")

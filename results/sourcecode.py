@@ -12,6 +12,7 @@ import ast
 import functools
 import sys
 import sysconfig
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NO_NUMBERS = frozenset({"filelock", "pooch", "pydicom", "requests"})
 """Libraries that move no number: they lock and fetch files, or decode data whose content a key has.
 One may be absent, or newer, and what was computed still counts."""
+THIS_PROCESS = uuid.uuid4().hex
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders that libraries are installed in."""
 
@@ -209,11 +211,12 @@ def folder_modules(package: str) -> list[str]:
 
 def code_digest(module: str) -> str:
     """The digest of an imported module, of this package or of a plug-in (a file or a
-    package).
+    package). Code without a file, as in a notebook, is another in every process.
     """
     if module_file(module) is not None:
         return source_digest(module)
-    return file_source_digest(Path(str(sys.modules[module.partition(".")[0]].__file__)))
+    file = getattr(sys.modules[module.partition(".")[0]], "__file__", None)
+    return digest([module, THIS_PROCESS]) if file is None else file_source_digest(Path(file))
 
 
 def file_source_digest(path: Path) -> str:

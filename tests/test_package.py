@@ -83,6 +83,7 @@ def test_all_that_lies_in_the_packages_folders_is_installed(installed):
     files = [name for name in listed.stdout.splitlines() if not name.startswith("results/")]
     data = [ROOT / "results" / "published", ROOT / "results" / "embedded"]
     files += [str(path.relative_to(ROOT)) for folder in data for path in folder.rglob("*.*")]
+    files += ["__init__.pyi", "py.typed"]
     assert len(files) > 300
     assert not [name for name in files if not (installed / "fedtables" / name).exists()]
 

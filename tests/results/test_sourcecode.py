@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import safetensors
@@ -286,3 +286,12 @@ def test_the_libraries_of_a_plug_in_are_those_of_all_its_files(beside, install):
 def test_a_library_is_not_searched_for_what_it_imports():
     files = sourcecode.plugin_files(Path(str(safetensors.__file__)))
     assert {path.parent.name for path in files} == {"safetensors"}
+
+
+def test_code_without_a_file_has_a_digest_of_this_process(monkeypatch):
+    for name in ("cells_of_a_notebook", "cells_of_another"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    digests = [code_digest(name) for name in ("cells_of_a_notebook", "cells_of_another")]
+    assert digests[0] == code_digest("cells_of_a_notebook") != digests[1]
+    monkeypatch.setattr(sourcecode, "THIS_PROCESS", "another")
+    assert code_digest("cells_of_a_notebook") != digests[0]

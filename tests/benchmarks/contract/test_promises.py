@@ -16,7 +16,7 @@ from fedtables.benchmarks.contract import promises
 from fedtables.benchmarks.contract.fits import BrokenContractError, Fit
 from fedtables.benchmarks.scenarios.small import shortened, small_method
 from fedtables.benchmarks.tables import registry
-from fedtables.datasets.access import AccessError
+from fedtables.datasets.access import AccessError, while_fitting
 from fedtables.federation.method import Method
 from fedtables.federation.training.plan import SteadyPenalty
 from fedtables.methods.dlad import teacher_probabilities
@@ -295,6 +295,6 @@ def test_a_finding_has_the_line_of_the_methods_fit_of_its_class_or_of_the_error(
 
     assert line_of(Idle()) == "def fit(self, federation):"
     assert source[source.index("class Renamed(Idle):") - 1] == line_of(Renamed())
-    with pytest.raises(ZeroDivisionError) as raised:
+    with while_fitting(), pytest.raises(ZeroDivisionError) as raised:
         Crasher().fit(federation=types.SimpleNamespace(public=[]))
     assert line_of(Crasher(), raised.value) == "return size / 0"
