@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from fedtables.benchmarks.papers import FIRST
 from fedtables.benchmarks.tables import registry
-from fedtables.benchmarks.tables.request import Request, check_device_name
+from fedtables.benchmarks.tables.readers import check_device_name
+from fedtables.benchmarks.tables.request import Request
 from fedtables.benchmarks.tables.spec import SpecError
 
 if TYPE_CHECKING:

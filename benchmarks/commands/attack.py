@@ -10,7 +10,8 @@ from rich.table import Table as RichTable
 from fedtables.benchmarks.attacks import targets
 from fedtables.benchmarks.commands.app import console
 from fedtables.benchmarks.commands.asked import check_device
-from fedtables.benchmarks.tables.request import Request, one_of, option, quantity, switch, takes
+from fedtables.benchmarks.tables.readers import one_of
+from fedtables.benchmarks.tables.request import Request, option, quantity, switch, takes
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results.cached import in_use
 from fedtables.results.command_line import number, whole

@@ -13,7 +13,8 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from fedtables.benchmarks.commands.app import console
-from fedtables.benchmarks.tables.request import Request, choice, takes
+from fedtables.benchmarks.tables.readers import choice
+from fedtables.benchmarks.tables.request import Request, takes
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results import cached
 from fedtables.results.cached import KINDS, STALE, UNTOLD, Entry

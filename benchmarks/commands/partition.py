@@ -7,7 +7,8 @@ from typing import Any, cast, get_args
 from rich.markup import escape
 
 from fedtables.benchmarks.commands.app import console
-from fedtables.benchmarks.tables.request import Request, choice, option, place, quantity, takes
+from fedtables.benchmarks.tables.readers import choice
+from fedtables.benchmarks.tables.request import Request, option, place, quantity, takes
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results.command_line import number, whole
 from fedtables.results.files import RUNS

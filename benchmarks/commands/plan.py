@@ -9,15 +9,8 @@ from fedtables.benchmarks.commands.app import console, errors
 from fedtables.benchmarks.commands.asked import selected, table_names
 from fedtables.benchmarks.commands.from_file import configured
 from fedtables.benchmarks.tables import registry
-from fedtables.benchmarks.tables.request import (
-    Request,
-    number_or_none,
-    option,
-    place,
-    quantity,
-    takes,
-    text,
-)
+from fedtables.benchmarks.tables.readers import number_or_none, text
+from fedtables.benchmarks.tables.request import Request, option, place, quantity, takes
 from fedtables.benchmarks.tables.spec import ON_CUDA, SpecError
 from fedtables.results.files import check_output, write_atomic
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fedtables.benchmarks.tables import registry
-from fedtables.benchmarks.tables.request import several
+from fedtables.benchmarks.tables.readers import several
 from fedtables.benchmarks.tables.selection import Selection, table_rows
 from fedtables.benchmarks.tables.spec import Paper, Row, SpecError, Table
 from fedtables.results.names import near

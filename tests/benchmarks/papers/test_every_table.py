@@ -13,7 +13,7 @@ from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.derived import as_printed
 from fedtables.benchmarks.tables.expansion import expand
-from fedtables.benchmarks.tables.request import read_only
+from fedtables.benchmarks.tables.readers import read_only
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS
 from fedtables.results import published

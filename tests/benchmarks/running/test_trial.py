@@ -8,7 +8,7 @@ import pytest
 from fedtables.benchmarks.running.trial import check_cells, try_settings
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand, unread
-from fedtables.benchmarks.tables.request import read_settings
+from fedtables.benchmarks.tables.readers import read_settings
 from fedtables.benchmarks.tables.selection import Selection, typed_settings
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.results.files import DataError

@@ -9,7 +9,7 @@ import pytest
 from fedtables.benchmarks.scenarios.assembly import make_method
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
-from fedtables.benchmarks.tables.request import read_only, read_settings
+from fedtables.benchmarks.tables.readers import read_only, read_settings
 from fedtables.benchmarks.tables.selection import Selection, typed_settings
 from fedtables.benchmarks.tables.spec import PROFILES, SpecError
 from fedtables.federation.execution import Execution

@@ -13,7 +13,7 @@ from fedtables.benchmarks.scenarios.assembly import make_method
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.defaults import filled
 from fedtables.benchmarks.tables.expansion import expand
-from fedtables.benchmarks.tables.request import read_settings
+from fedtables.benchmarks.tables.readers import read_settings
 from fedtables.benchmarks.tables.selection import Selection, typed_settings
 from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, Table
 from fedtables.results.record import OK

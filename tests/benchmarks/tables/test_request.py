@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fedtables.benchmarks.tables.request import Request, read_only, read_seeds, requested, takes
+from fedtables.benchmarks.tables.request import Request, requested, takes
 from fedtables.benchmarks.tables.spec import SpecError
 
 
@@ -70,8 +70,3 @@ def test_a_function_gets_the_request_and_shows_the_options_that_it_takes():
     assert shown["seeds"].default == (0,)
     with pytest.raises(TypeError, match="jobs"):
         run("dlad/table2", jobs=2)
-
-
-def test_readers_take_what_they_have_made():
-    assert read_seeds(read_seeds("1,2")) == (1, 2)
-    assert read_only(read_only(["a=1", "a=2"])) == {"a": ("1", "2")}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fedtables.benchmarks.tables import registry
-from fedtables.benchmarks.tables.request import read_settings
+from fedtables.benchmarks.tables.readers import read_settings
 from fedtables.benchmarks.tables.selection import (
     Selection,
     parse_methods,
