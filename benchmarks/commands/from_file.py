@@ -33,7 +33,7 @@ class FromFile:
         parser=_file,
         metavar="FILE",
     )
-    print_config: bool = switch("print the file of this command, and run nothing")
+    print_config: bool = switch("print the file of this command, and run nothing", "--print-config")
 
 
 def configured(*, disregards: Fields = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
