@@ -6,7 +6,7 @@ import contextlib
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ def in_use() -> Iterator[None]:
     """Nothing is removed from the cache inside; while something is being removed, wait. Raises
     ResultsError for a cache that cannot be written.
     """
-    with _lock(cache_home()).read_lock():
+    with _held(cache_home(), ReadWriteLock.read_lock, timeout=-1):
         yield
 
 
@@ -142,23 +142,24 @@ def unused() -> Iterator[None]:
     """No command relies on the cache inside. Raises ResultsError if one does already, or for a
     cache that cannot be written.
     """
-    home = cache_home()
+    with _held(cache_home(), ReadWriteLock.write_lock, timeout=0):
+        yield
+
+
+@contextlib.contextmanager
+def _held(home: Path, hold: Callable[..., Any], timeout: float) -> Iterator[None]:
+    """The cache's lock is held inside, as the method `hold` of it does."""
+    check_writable(home)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(_lock(home).write_lock(timeout=0))
+            home.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(hold(ReadWriteLock(home / LOCK), timeout=timeout))
         except Timeout as error:
             raise ResultsError(
                 f"another command is running with the cache {home}. Wait for its end"
             ) from error
+        except OSError as error:
+            raise not_written(home / LOCK, error) from error
+        except (sqlite3.Error, ValueError) as error:
+            raise ResultsError(f"{home / LOCK} cannot be used: {error}. Remove it") from error
         yield
-
-
-def _lock(home: Path) -> ReadWriteLock:
-    check_writable(home)
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        return ReadWriteLock(home / LOCK)
-    except OSError as error:
-        raise not_written(home / LOCK, error) from error
-    except (sqlite3.Error, ValueError) as error:
-        raise ResultsError(f"{home / LOCK} cannot be used: {error}. Remove it") from error

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -122,6 +123,15 @@ def test_a_cache_on_which_another_process_relies_is_not_unused_until_that_is_kil
         other.kill()
     with unused():
         pass
+
+
+@pytest.mark.parametrize("made", [Path.mkdir, lambda path: path.write_text("no database")])
+def test_a_lock_that_is_none_is_refused(made):
+    cache_home().mkdir()
+    made(cache_home() / "in-use.lock")
+    for lock in (in_use, unused):
+        with pytest.raises(ResultsError, match=r"in-use\.lock"), lock():
+            pass
 
 
 def test_a_cache_that_is_no_folder_is_refused():
