@@ -130,7 +130,7 @@ def _naming(entry: DataSource, home: Path) -> Iterator[None]:
     except Exception as error:
         planned = isinstance(error, RefusedError)
         why = str(error) if planned else f"it cannot be read: {_told(error)}. Get it again."
-        if str(home) not in why:
+        if str(home) not in why and not why.startswith(entry.title):
             files = [str(path) for path in _files(entry, home)]
             why = f"{os.path.commonpath(files) if files else entry.title}: {why}"
         raise _advised(entry, why) from error

@@ -137,6 +137,23 @@ def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[
     return model
 
 
+def check_outputs(model: nn.Module) -> None:
+    """Raise ModelError if a plug-in's network, built on the device `meta`, makes something else
+    than it declares. One that does not run there is let pass.
+    """
+    name, channels, outputs, sides = model.built_as  # type: ignore[misc]
+    if not _plugin_of(name.removesuffix(DENSE)):
+        return
+    makes = entry(name).makes
+    wanted = (2, outputs, *(() if makes == "scores" else sides))
+    try:
+        made = tuple(model(torch.empty(2, channels, *sides, device="meta")).shape)
+    except Exception:  # the cell tells, where tensors have values
+        return
+    if made != wanted:
+        raise ModelError(f"{name} makes {made} of 2 inputs, where {makes} are {wanted}")
+
+
 @kept(None)
 def feature_shape(
     name: str, in_channels: int, image_size: int | tuple[int, ...]
@@ -158,10 +175,15 @@ def network_digest(name: str) -> str:
     if isinstance(name, OwnNetwork):
         return digest([name, name.number])
     base = name.removesuffix(DENSE)
-    plugins = (plugin for plugin in plugged_in() if base in getattr(plugin, "NETWORKS", ()))
-    own = [plugin.__name__ for plugin in plugins]  # all of it, wherever its builder lies
-    code = code_digest(own[0] if own else entry(base).build.__module__)
+    # Of a plug-in all, wherever its builder lies.
+    code = code_digest(_plugin_of(base) or entry(base).build.__module__)
     return code if name == base else digest([code, source_digest("fedtables.models.dense")])
+
+
+def _plugin_of(base: str) -> str:
+    """The module of the plug-in that a network is of; empty for one of this package."""
+    plugins = (plugin for plugin in plugged_in() if base in getattr(plugin, "NETWORKS", ()))
+    return next((plugin.__name__ for plugin in plugins), "")
 
 
 def find_head(model: nn.Module) -> tuple[str, nn.Linear]:

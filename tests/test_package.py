@@ -11,8 +11,10 @@ import pytest
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results.frame import read_records
 from fedtables.results.sourcecode import ROOT
 from tests.checkouts import copy_checkout
+from tests.docs.adding import DATA
 from tests.test_floors import FLOOR
 
 TABLES = ("dlad/table2", "fedsa/table4", "fedad/table5", "fediod/table2")
@@ -86,6 +88,20 @@ def test_all_that_lies_in_the_packages_folders_is_installed(installed):
     files += ["__init__.pyi", "py.typed"]
     assert len(files) > 300
     assert not [name for name in files if not (installed / "fedtables" / name).exists()]
+
+
+def test_a_plug_in_beside_an_installed_package_has_the_checkouts_keys(run, tmp_path):
+    plugin = tmp_path / "my_data.py"
+    plugin.write_text(DATA)
+    words = "reproduce dlad/table1 --plugin my_data.py --set data.name=squares --only row=iid"
+    run("-m", "fedtables", *words.split())
+    [file] = tmp_path.rglob("*.records.jsonl")
+    paper, table = registry.find_table("dlad/table1")
+    with registry.used([plugin]):
+        selection = Selection(only={"row": "iid"}, overrides=(("data.name", "squares"),))
+        cells = expand(paper, table, selection)
+    told = {(record.cell, record.code) for record in read_records(file)}
+    assert told == {(cell.key, cell.code) for cell in cells}
 
 
 def test_results_of_an_installed_package_go_to_the_working_folder(run, tmp_path):

@@ -17,6 +17,7 @@ from fedtables.federation.method import Method
 from fedtables.federation.parts import Run
 from fedtables.federation.seeds import Seeds
 from fedtables.models import weight_files
+from fedtables.models.catalogue import check_outputs
 from fedtables.privacy.plan import DP_SGD, PrivacyPlan
 from fedtables.results.files import RefusedError
 
@@ -90,6 +91,6 @@ def _build(cell: Cell) -> None:
         data = DataSets(cell.data, cell.public, cell.private, cell.others)
         run = Run(Seeds.moving(cell.seed_axes, cell.seed), StageCache(None, device="meta"), "meta")
         federation = build_federation(configuration, data, type(method), run)
-        federation.networks.initial()
+        check_outputs(federation.networks.initial())
         for client in {(c.network, c.task): c for c in federation.clients}.values():
-            federation.networks.initial(client.network, client.task)
+            check_outputs(federation.networks.initial(client.network, client.task))

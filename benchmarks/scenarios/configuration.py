@@ -167,10 +167,14 @@ class NetworkSettings:
 
     @classmethod
     def names(cls, name: str, value: Scalar) -> bool:
-        """Whether an entry is one of `roles`: if its value is a network."""
+        """Whether an entry is one of `roles`: if its value is a text. Raises SpecError, with near
+        names, if that is no network.
+        """
         from fedtables.models.catalogue import networks
 
-        return value in networks()
+        if isinstance(value, str) and value not in networks():
+            raise SpecError(f"network.{name}: no network {value!r}; {near(value, networks())}")
+        return isinstance(value, str)
 
     def named(self, role: str) -> str:
         """The network of a kind; the kind may name a network itself."""

@@ -6,7 +6,9 @@ from fedtables.benchmarks.running.events import Context
 from fedtables.benchmarks.running.follow import Follower
 from fedtables.benchmarks.running.pool import run_pool
 from fedtables.benchmarks.running.ray_executor import refusal
+from fedtables.benchmarks.running.trial import try_settings
 from fedtables.benchmarks.running.verify import rebuild
+from fedtables.benchmarks.scenarios.configuration import NetworkSettings
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.request import takes
@@ -97,6 +99,18 @@ def test_two_plug_ins_may_not_give_one_name(files, tmp_path):
     with pytest.raises(RefusedError, match=r"'my-net': in .*my_net\.py and in .*other\.py"):
         with registry.used([*files, other]):
             pass
+
+
+def test_a_network_that_makes_something_else_than_it_declares_is_refused(files):
+    files[0].write_text(NETWORK.replace("16, outputs", "16, outputs + 1"))
+    cell, *_ = cells(files)
+    with registry.used(files), pytest.raises(SpecError, match=r"makes \(2, 11\) .* are \(2, 10\)"):
+        try_settings([cell], Selection(overrides=tuple(OWN.items())))
+
+
+def test_a_setting_that_names_no_network_is_told_near_ones(files):
+    with registry.used(files), pytest.raises(SpecError, match="'my-nett'; did you mean my-net"):
+        NetworkSettings.names("resnet", "my-nett")
 
 
 # -- when it is in use --
