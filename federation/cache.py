@@ -118,7 +118,7 @@ class StageRequest:
         """The stage, computed by itself."""
         return [self.compute()]
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         return digest([self.kind, self.inputs, code_digest(self.code)])
 

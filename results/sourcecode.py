@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from fedtables.results.files import digest
 
@@ -25,18 +26,21 @@ ROOT = Path(__file__).resolve().parent.parent
 NO_NUMBERS = frozenset({"filelock", "pooch", "pydicom", "requests"})
 """Libraries that move no number: they lock and fetch files, or decode data whose content a key has.
 One may be absent, or newer, and what was computed still counts."""
-THIS_PROCESS = uuid.uuid4().hex
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders that libraries are installed in."""
 
 
 def module_file(module: str, folder: Path | None = None) -> Path | None:
-    """The file of a module of this package, or of one below a folder. None if there is none."""
+    """The file of a module of this package, or of one below a folder. None if there is none. A name
+    that `fedtables` itself gives stands for the module where it lives.
+    """
     first, *parts = module.split(".")
     if (first == PACKAGE) is (folder is not None):
         return None
     if first == PACKAGE and not parts:
         return Path(str(sys.modules[PACKAGE].__file__)).resolve()
+    if first == PACKAGE and parts[0] in (homes := vars(sys.modules[PACKAGE])["HOMES"]):
+        return module_file(homes[parts[0]])
     base = folder.joinpath(first, *parts) if folder else ROOT.joinpath(*parts)
     paths = base.with_suffix(".py"), base / "__init__.py"
     return next((path for path in paths if path.is_file()), None)
@@ -68,7 +72,19 @@ def _parse(text: str) -> tuple[str, frozenset[Import]]:
             origin = [node.module] if node.module else []
             names = [".".join([*origin, alias.name]) for alias in node.names]
             imports.update((node.level, name) for name in [*origin, *names])
-    return digest(ast.dump(_WithoutTexts().visit(tree))), frozenset(imports)
+    return digest(repr(_plain(_WithoutTexts().visit(tree)))), frozenset(imports)
+
+
+def _plain(node: Any) -> Any:
+    """A syntax tree as lists, without what is empty: so that all versions of Python agree, of which
+    newer ones have more fields.
+    """
+    if isinstance(node, list):
+        return [_plain(one) for one in node]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
+    return [type(node).__name__, *([name, _plain(value)] for name, value in fields)]
 
 
 def _parsed(path: Path) -> tuple[str, frozenset[Import]]:
@@ -211,12 +227,16 @@ def folder_modules(package: str) -> list[str]:
 
 def code_digest(module: str) -> str:
     """The digest of an imported module, of this package or of a plug-in (a file or a
-    package). Code without a file, as in a notebook, is another in every process.
+    package). Of code without a file, as in a notebook, it is another at every call: nobody can tell
+    whether that has changed.
     """
     if module_file(module) is not None:
         return source_digest(module)
-    file = getattr(sys.modules[module.partition(".")[0]], "__file__", None)
-    return digest([module, THIS_PROCESS]) if file is None else file_source_digest(Path(file))
+    for name in (module.partition(".")[0], module):  # of a package, all of it
+        file = Path(getattr(sys.modules[name], "__file__", None) or "")
+        if file.is_file():
+            return file_source_digest(file)
+    return uuid.uuid4().hex
 
 
 def file_source_digest(path: Path) -> str:
