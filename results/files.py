@@ -60,7 +60,11 @@ def _home(variable: str, usual: str) -> Path:
 
 
 def check_name(path: Path) -> None:
-    """Raise ValueError for a path that no text can hold: one of bytes that are no UTF-8."""
+    """Raise ValueError for a path that no text can hold: one of bytes that are no UTF-8; or no file
+    system: one with a NUL.
+    """
+    if "\0" in str(path):
+        raise ValueError("its name has a NUL, which no file's has")
     try:
         str(path.absolute()).encode()
     except UnicodeEncodeError:

@@ -32,18 +32,18 @@ class Choice:
 
     kinds: tuple[str, ...] = ()
     """One of these; none for any."""
-    older_than: float = 0.0
-    """Days since it was written."""
+    older_than: float | None = None
+    """Days since it was written; None for any age."""
     stale: bool = False
 
     def of(self, standings: Mapping[Entry, str]) -> list[Entry]:
         """The entries, by what the present code makes of them, that are meant."""
-        latest = time.time() - self.older_than * cached.DAY
+        latest = time.time() - (self.older_than or 0) * cached.DAY
         return [
             entry
             for entry, standing in standings.items()
             if (not self.kinds or entry.kind in self.kinds)
-            and (not self.older_than or entry.written <= latest)
+            and (self.older_than is None or entry.written <= latest)
             and (not self.stale or standing == STALE)
         ]
 
@@ -55,9 +55,9 @@ def show_cache(
         list[str] | None, typer.Option(metavar="KIND", help=f"repeatable: {', '.join(KINDS)}")
     ] = None,
     older_than: Annotated[
-        float,
+        float | None,
         typer.Option(parser=number(), metavar="DAYS", help="what was written so long ago"),
-    ] = 0.0,
+    ] = None,
     stale: Annotated[
         bool, typer.Option("--stale", help="what no run with the present code takes")
     ] = False,

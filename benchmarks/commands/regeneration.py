@@ -95,7 +95,9 @@ def regenerate(
         print_table(console, run, table)
         if profile != "paper":
             methods = methods_of(run, list(run.records.values()))
-            text = cards.reduced(run.paper, run.table, profile, methods)
+            text = cards.reduced(
+                run.paper, run.table, profile, methods, dict(run.selection.overrides)
+            )
             console.print(f"[dim]{escape(text)}[/]", soft_wrap=True)
         if profile == "smoke":
             console.print("A smoke table proves that the table runs, not what the paper found.")

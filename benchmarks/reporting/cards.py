@@ -155,13 +155,21 @@ def listed(card: RichTable) -> Group:
     return Group(*lines)
 
 
-def reduced(paper: Paper, table: Table, profile: str, methods: Collection[str]) -> str:
-    """One line on what a reduced profile scales down for the methods."""
+def reduced(
+    paper: Paper,
+    table: Table,
+    profile: str,
+    methods: Collection[str],
+    by_hand: Collection[str] = (),
+) -> str:
+    """One line on what a reduced profile scales down for the methods, but for settings that were
+    set by hand.
+    """
     parts = [
         f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper"
         f" {_show_value(s.paper, '; ')})"
         for s in settings_of(paper, table, methods)
-        if s.is_reduced(profile)
+        if s.is_reduced(profile) and s.name not in by_hand
     ]
     if not parts:
         return f"Nothing is scaled down in profile {profile}."

@@ -1,12 +1,14 @@
 """Files: written whole or not at all, and sealed against damage."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
 from fedtables.results.files import (
     ResultsError,
     cache_home,
+    check_name,
     data_home,
     digest,
     file_digest,
@@ -96,3 +98,9 @@ def test_the_home_of_nobody_is_no_folder(monkeypatch):
     monkeypatch.setenv("FEDTABLES_CACHE", "~nosuchuser/cache")
     with pytest.raises(ResultsError, match="FEDTABLES_CACHE=~nosuchuser/cache"):
         cache_home()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\udcff"])
+def test_a_path_that_no_file_can_have_is_refused(name):
+    with pytest.raises(ValueError, match="name"):
+        check_name(Path(name))

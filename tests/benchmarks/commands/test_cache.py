@@ -85,6 +85,8 @@ def test_a_finished_cell_of_other_code_is_stale(begun):
     assert table_of(run(folder, "cache").stdout)["cells"][4] == "1"
     assert "removed 1 from" in run(folder, "cache", "--stale", "--prune").stdout
     assert not entries(folder / "cache", "cells")
+    assert "removed" in run(folder, "cache", "--older-than", "0", "--prune").stdout
+    assert not entries(folder / "cache", "stages", "plans", "pictures")
 
 
 @pytest.mark.parametrize(

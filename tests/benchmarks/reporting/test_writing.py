@@ -122,7 +122,10 @@ def test_a_card_has_no_settings_of_methods_and_measures_that_are_not_there(print
     names = re.findall(r"^\| ([a-z-]+)\.\w+ \|", card, re.MULTILINE)
     assert {"fedprox", "fediod", "local", "server", "partition"} <= set(names)
     assert {"fedgen", "feddf", "fedmd", "fedkd", "attack"}.isdisjoint(names)
-    text = reduced(*registry.find_table("fediod/table1"), "smoke", {"fedprox"})
+    asked = (*registry.find_table("fediod/table1"), "smoke", {"fedprox"})
+    assert "local.epochs" in reduced(*asked)
+    assert "local.epochs" not in reduced(*asked, {"local.epochs"})
+    text = reduced(*asked)
     assert "fedprox.rounds 3 (paper 100)" in text
     assert "fedgen.rounds" not in text
 
