@@ -81,9 +81,9 @@ def _text(command: str, asked: dict[str, Any], options: Fields) -> str:
     if not asked:
         raise SpecError("--print-config: nothing is asked for; name a table or an option")
     here = Path().absolute()
-    told = {
+    by_key = {
         key_of(about): started(about, asked[about.name], here)
         for about in options
         if about.name in asked
     }
-    return run_text(command, told)
+    return run_text(command, by_key)

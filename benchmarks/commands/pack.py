@@ -7,11 +7,13 @@ import typer
 
 from fedtables.benchmarks.commands.app import console
 from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.results.cached import in_use
 from fedtables.results.command_line import NUMBER, number, path
 from fedtables.results.files import cache_home, check_output
 from fedtables.results.zips import MEGABYTES
 
 
+@in_use()
 def pack_cache(
     file: Annotated[Path, typer.Argument(parser=path, metavar="FILE", help="the pack, a zip")],
     megabytes: Annotated[
@@ -39,6 +41,7 @@ def pack_cache(
 
 
 @takes("plugins")
+@in_use()
 def unpack_cache(
     request: Request,
     file: Annotated[

@@ -12,6 +12,7 @@ from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.readers import number_or_none, text
 from fedtables.benchmarks.tables.request import Request, option, place, quantity, takes
 from fedtables.benchmarks.tables.spec import ON_CUDA, SpecError
+from fedtables.results.cached import in_use
 from fedtables.results.files import check_output, write_atomic
 
 
@@ -46,6 +47,7 @@ class Shown:
 @configured(disregards=fields(Request))
 @takes("tables", "profile", "protocol", "only", "methods", "seeds", "settings", "plugins", "jobs")
 @takes(of=Shown)
+@in_use()
 def plan_tables(shown: Shown, request: Request) -> None:
     """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours, and
     under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their

@@ -8,7 +8,8 @@ from typing import Any
 
 from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables import registry, sweep
-from fedtables.benchmarks.tables.runfile import run_text
+from fedtables.benchmarks.tables.readers import as_text
+from fedtables.benchmarks.tables.runfile import plugins_of, run_text
 from fedtables.benchmarks.tables.selection import listed
 from fedtables.benchmarks.tables.spec import usual_device, usual_execution
 from fedtables.federation.execution import DEFAULT
@@ -22,16 +23,36 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     column. Plug-ins are named without their folders.
     """
     asked = asked_of(run, records)
-    tables, plugins = asked.pop("tables"), asked.pop("plugin", [])
-    if plugins:
-        asked["plugin"] = [Path(plugin).name for plugin in plugins]
+    tables = asked.pop("tables")
+    left = {name for names in _left(run, records).values() for name in names}
+    given = [place(plugin).name for plugin in plugged_in()]
+    if plugins := [*dict.fromkeys([*given, *sorted(left)])]:
+        asked["plugin"] = plugins
     options = (word for key, value in asked.items() for word in _words(key, value))
     return shlex.join(["fedtables", _verb(run), *tables, *options])
 
 
 def run_file_of(run: TableRun, records: Sequence[Record]) -> str:
-    """The file of that command, to lie beside the table."""
-    return run_text(_verb(run), asked_of(run, records))
+    """The file of that command, to lie beside the table in place of the one that is there. Plug-ins
+    start from its folder; those of rows that an earlier command left are as the one there has them.
+    """
+    asked, folder = asked_of(run, records), run.files.base.parent.resolve()
+    given = [os.path.relpath(place(plugin), folder) for plugin in plugged_in()]
+    left = _left(run, records)
+    wanted = {name for names in left.values() for name in names}
+    before = plugins_of(run.files.path("run.toml")) if left else ()
+    found = [plugin for plugin in before if Path(plugin).name in wanted]
+    if plugins := [*dict.fromkeys([*given, *found])]:
+        asked["plugin"] = plugins
+    known = {Path(plugin).name for plugin in found}
+    remarks = [
+        f"The plug-in of the row {row} is not known here: name it under plugin."
+        for row, names in left.items()
+        if not names or not names <= known
+    ]
+    if len(threads := _threads(run, records)) > 1:
+        remarks.append(f"Its rows ran with different threads: {', '.join(map(str, threads))}.")
+    return run_text(_verb(run), asked, remarks)
 
 
 def _verb(run: TableRun) -> str:
@@ -42,21 +63,17 @@ def _words(key: str, value: Any) -> list[str]:
     """An option of a command line: several times for names or texts, once for numbers."""
     if isinstance(value, Mapping):
         pairs = [(name, one if isinstance(one, list) else [one]) for name, one in value.items()]
-        value = [f"{name}={_text(one)}" for name, several in pairs for one in several]
+        value = [f"{name}={as_text(one)}" for name, several in pairs for one in several]
     elif not isinstance(value, list):
-        value = [_text(value)]
+        value = [as_text(value)]
     elif all(isinstance(one, int) for one in value):
         value = [",".join(map(str, value))]
     return [word for one in value for word in (f"--{key}", one)]
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def asked_of(run: TableRun, records: Sequence[Record]) -> dict[str, Any]:
-    """What a run asks for that makes all records of a table, by the keys of its file; plug-ins
-    start from the table's folder.
+    """What a run asks for that makes all records of a table, by the keys of its file, plug-ins
+    aside.
     """
     selection, execution = run.selection, run.selection.execution
     name = run.name.removesuffix(sweep.SUFFIX)
@@ -68,7 +85,8 @@ def asked_of(run: TableRun, records: Sequence[Record]) -> dict[str, Any]:
     usual = usual_execution(selection.profile, selection.device)
     other = (execution.precision, execution.compile) != (usual.precision, usual.compile)
     compared = DEFAULT if other else usual
-    told: tuple[tuple[str, Any, Any], ...] = (
+    threads = _threads(run, records)
+    options: tuple[tuple[str, Any, Any], ...] = (
         ("tables", [name], None),
         ("epsilon", _epsilon(run), ""),
         ("profile", selection.profile, None),
@@ -77,14 +95,13 @@ def asked_of(run: TableRun, records: Sequence[Record]) -> dict[str, Any]:
         ("methods", ",".join(changed), ""),
         ("seeds", sorted({record.seed for record in records}), [0]),
         ("device", selection.device, usual_device(selection.profile)),
-        ("threads", selection.threads, 1),
+        ("threads", threads[0] if len(threads) == 1 else 1, 1),
         ("precision", execution.precision if other else "", ""),
         ("compile", execution.compile, compared.compile),
         ("stacked", execution.stacked, compared.stacked),
         ("set", dict(selection.overrides), {}),
-        ("plugin", _plugins(run), []),
     )
-    return {key: value for key, value, unsaid in told if value != unsaid}
+    return {key: value for key, value, unsaid in options if value != unsaid}
 
 
 def _epsilon(run: TableRun) -> str:
@@ -95,13 +112,19 @@ def _epsilon(run: TableRun) -> str:
     return ",".join(budget for budget in budgets if budget != "inf")
 
 
-def _plugins(run: TableRun) -> list[str]:
-    """The plug-ins in use, from the table's folder; of rows that an earlier command left, by the
-    names that they have of theirs.
+def _threads(run: TableRun, records: Sequence[Record]) -> list[int]:
+    """With how many threads the cells ran, each number once; one that has failed, as it was asked
+    for.
     """
-    folder = run.files.base.parent.resolve()
-    there = [os.path.relpath(place(plugin), folder) for plugin in plugged_in()]
-    return [*there, *(f"{row.key.replace('-', '_')}.py" for row in run.left)]
+    return sorted({record.machine.get("threads", run.selection.threads) for record in records})
+
+
+def _left(run: TableRun, records: Sequence[Record]) -> dict[str, set[str]]:
+    """By row that an earlier command left, the names of its plug-ins; none in older records."""
+    return {
+        row.key: {name for record in records if record.row == row.key for name in record.plugins}
+        for row in run.left
+    }
 
 
 def _only(

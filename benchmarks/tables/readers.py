@@ -42,6 +42,11 @@ def text(value: Any) -> str:
     return value
 
 
+def as_text(value: object) -> str:
+    """A value as a command line has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def check_device_name(device: str) -> str:
     """Raise SpecError for what is no device's name; the name of none is empty."""
     if not isinstance(device, str) or not re.fullmatch(r"cuda:[0-9]{1,3}", device, re.ASCII):
@@ -68,10 +73,13 @@ def read_seeds(value: str | int | Iterable[int]) -> tuple[int, ...]:
 
 def read_only(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, tuple[str, ...]]:
     """`["dataset=mnist", "row=global-dlad"]`, or a mapping of keys to a value or several, as texts
-    by key. Raises SpecError for anything but key=value.
+    by key. Raises SpecError for anything but key=value, and for a key that a mapping has twice.
     """
     if isinstance(value, Mapping):
-        named = {key: tuple(map(str, map(_scalar, several(v)))) for key, v in _flat(value)}
+        named = {
+            key: tuple(as_text(_scalar(one)) for one in several(values))
+            for key, values in _flat(value, "--only").items()
+        }
         for key, values in named.items():
             if not values:
                 raise SpecError(f"--only {key}: it has no value")
@@ -84,18 +92,28 @@ def read_only(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, tupl
 
 def read_settings(value: Iterable[str] | Mapping[str, Any] | None) -> dict[str, Scalar]:
     """`["local.epochs=2"]` or a mapping as settings by name, of which the last counts. A mapping
-    may have `{"local": {"epochs": 2}}` too. Raises SpecError for anything but setting=value.
+    may have `{"local": {"epochs": 2}}` too. Raises SpecError for anything but setting=value, and
+    for a setting that a mapping has in both ways.
     """
     if isinstance(value, Mapping):
-        return {name: _scalar(one) for name, one in _flat(value)}
+        return {name: _scalar(one) for name, one in _flat(value, "--set").items()}
     return dict(_pairs(value, "--set takes setting=value", "--set local.epochs=2"))
 
 
-def _flat(named: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+def _flat(named: Mapping[str, Any], option: str) -> dict[str, Any]:
     """The values of a mapping, and of those in it, by names with dots between."""
+    found: dict[str, Any] = {}
+    for name, value in _leaves(named):
+        if name in found:
+            raise SpecError(f"{option} {name}: it is there twice")
+        found[name] = value
+    return found
+
+
+def _leaves(named: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
     for name, value in named.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}.")
+            yield from _leaves(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
 

@@ -62,7 +62,8 @@ def option(
 
 
 def switch(help_text: str, *names: str, **more: Any) -> Any:
-    """An option that is given or not."""
+    """An option that is given or not; it starts off."""
+    more = {"show_default": False, **more}
     return option(False, whether, help_text, *names, on_command_line=bool, **more)
 
 
@@ -152,7 +153,7 @@ class Request:
         parser=path,
         metavar="PATH",
     )
-    require_real: bool = switch("refuse stand-in data", "--require-real")
+    require_real: bool = switch("refuse stand-in data")
     jobs: int = quantity(0, whole(), "worker processes; 0: one per core, one on a GPU")
     device: str = option(
         "", check_device_name, "cpu, cuda, cuda:1, mps; default: cuda for gpu and paper, else cpu"
@@ -199,13 +200,13 @@ class Request:
         text,
         "with --ray: fetch (stages travel through Ray) or shared (all nodes see FEDTABLES_CACHE)",
     )
-    fresh: bool = switch("compute everything again, cached or not", "--fresh")
+    fresh: bool = switch("compute everything again, cached or not")
     results: Path = place(RUNS, "folder for CSV, plots and records")  # noqa: RUF009
     replace: bool = switch(
-        "let a table's files lose cells that this command neither computes nor finds", "--replace"
+        "let a table's files lose cells that this command neither computes nor finds"
     )
     plain: bool = switch(
-        "pictures without title and provenance, for a paper whose caption has both", "--plain"
+        "pictures without title and provenance, for a paper whose caption has both"
     )
     minutes: float = quantity(
         0.0,

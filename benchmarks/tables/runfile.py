@@ -10,9 +10,9 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
-from fedtables.benchmarks.tables.request import key_of, read_option
+from fedtables.benchmarks.tables.request import Request, key_of, read_option
 from fedtables.benchmarks.tables.spec import SpecError
-from fedtables.results.names import near
+from fedtables.results.names import near, printable
 
 MOST_BYTES = 2**20
 """More than any run needs: what never ends, as `/dev/zero`, is no such file."""
@@ -28,7 +28,7 @@ def read_run(path: Path, options: Iterable[Field[Any]]) -> dict[str, Any]:
     """
     known = {key_of(about): about for about in options}
     asked = {}
-    for key, value in _told(path).items():
+    for key, value in _parsed(path).items():
         if key not in known:
             raise SpecError(f"{path}: no option is called {key!r} here; {near(key, known)}")
         try:
@@ -39,18 +39,26 @@ def read_run(path: Path, options: Iterable[Field[Any]]) -> dict[str, Any]:
     return asked
 
 
-def _told(path: Path) -> dict[str, Any]:
+def plugins_of(path: Path) -> tuple[str, ...]:
+    """The plug-ins that a file names, as it names them; none if it cannot be read."""
+    about = Request.__dataclass_fields__["plugins"]
+    with suppress(SpecError):
+        return tuple(read_option(about, _parsed(path).get(key_of(about))))
+    return ()
+
+
+def _parsed(path: Path) -> dict[str, Any]:
     try:
-        told = tomllib.loads(_bytes(path).decode("utf-8-sig"))
+        parsed = tomllib.loads(_bytes(path).decode("utf-8-sig"))
     except OSError as error:
         raise SpecError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise SpecError(f"{path} is no text in UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path} is no TOML: {error}") from None
-    if not told:
+    if not parsed:
         raise SpecError(f'{path} says nothing; it begins with tables = ["PAPER/TABLE"]')
-    return told
+    return parsed
 
 
 def _bytes(path: Path) -> bytes:
@@ -68,24 +76,31 @@ def started(about: Field[Any], value: Any, folder: Path) -> Any:
     if not about.metadata["of_paths"] or value is None:
         return value
     if isinstance(value, Path):
-        return folder / value
-    return tuple(str(folder / one) for one in value)
+        return _shortest(folder / value)
+    return tuple(str(_shortest(folder / one)) for one in value)
 
 
-def over(told: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Both together: what is given wins, of mappings key by key."""
-    both = {**told, **given}
+def _shortest(place: Path) -> Path:
+    """The same place without `..`, unless a link before it leads elsewhere."""
+    short = Path(os.path.normpath(place))
+    return short if os.path.realpath(short) == os.path.realpath(place) else place
+
+
+def over(read: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was read and what is given, which wins, of mappings key by key."""
+    both = {**read, **given}
     for name, value in given.items():
         if isinstance(value, Mapping):
-            both[name] = {**told.get(name, {}), **value}
+            both[name] = {**read.get(name, {}), **value}
     return both
 
 
-def run_text(command: str, asked: Mapping[str, Any]) -> str:
-    """The file of a run by its keys, for `read_run`."""
+def run_text(command: str, asked: Mapping[str, Any], remarks: Iterable[str] = ()) -> str:
+    """The file of a run by its keys, for `read_run`; remarks are comments."""
     named = {key: value for key, value in asked.items() if isinstance(value, Mapping)}
     plain = {key: value for key, value in asked.items() if key not in named}
-    lines = [f"# fedtables {command} --config FILE", *map(_line, plain.items())]
+    comments = (f"# {printable(text)}" for text in (f"fedtables {command} --config FILE", *remarks))
+    lines = [*comments, *map(_line, plain.items())]
     for key, values in named.items():
         lines += ["", f"[{key}]", *map(_line, _as_numbers(values).items())]
     return "\n".join([*lines, ""])

@@ -77,6 +77,15 @@ def test_nothing_is_pruned_beside_a_running_command(begun, monkeypatch):
     assert entries(folder / "cache", "cells")
 
 
+@pytest.mark.parametrize("command", ["pack a.zip", "unpack a.zip", "plan dlad/table1"])
+def test_a_command_relies_on_the_cache_whose_lock_it_cannot_take(tmp_path, command):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "in-use.lock").write_text("no database")
+    told = run(tmp_path, *command.split())
+    assert (told.returncode, len(told.stderr.splitlines())) == (2, 1)
+    assert "in-use.lock" in told.stderr
+
+
 def test_a_finished_cell_of_other_code_is_stale(begun):
     folder, _ = begun
     [records] = (folder / "results").rglob("*.records.jsonl")

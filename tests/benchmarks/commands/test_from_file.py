@@ -54,6 +54,15 @@ def test_options_win_over_the_file_and_print_config_has_both(tmp_path):
     assert others["tables"] == ["dlad/table4"]
 
 
+def test_a_switch_of_the_file_is_switched_off_on_the_command_line(tmp_path):
+    path = tmp_path / "run.toml"
+    switches = ("fresh", "replace", "plain", "require-real")
+    path.write_text("".join(f"{name} = true\n" for name in switches))
+    off = [f"--no-{name}" for name in switches]
+    told = asked(tmp_path, "reproduce", "dlad/table1", "--config", str(path), *off)
+    assert {name: told[name] for name in switches} == dict.fromkeys(switches, False)
+
+
 def test_a_plan_takes_the_file_of_a_run_and_a_sweep_has_its_own(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text(

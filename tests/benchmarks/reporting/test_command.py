@@ -133,3 +133,72 @@ def test_the_file_of_a_run_says_what_its_command_says(tmp_path):
     assert [path.parent.joinpath(one).resolve() for one in asked.plugins] == [plugin]
     assert command.endswith("--plugin mine.py")
     assert tomllib.loads(path.read_text())["plugin"] == ["../../../own/mine.py"]
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from fedtables.federation.method import Method
+
+@dataclass(frozen=True)
+class Own(Method):
+    title = "Own"
+
+    def fit(self, federation):
+        return federation.networks.initial()
+"""
+
+
+def filled(tmp_path, selection, plugins=(), threads=1):
+    """Writes records and the file of a table's run, and returns the file's path."""
+    with registry.used(plugins):
+        run = run_of(tmp_path / "results", "dlad/table2", selection)
+        run.records = {
+            cell.key: record_of(cell, machine={"threads": threads}) for cell in run.cells
+        }
+        run.files.base.parent.mkdir(parents=True, exist_ok=True)
+        records = [*run.records.values()]
+        before = run.listed if run.files.path("records.jsonl").exists() else {}
+        records += [old for old in before.values() if old.cell not in run.records]
+        run.files.write_records(records)
+        run.read_files()
+        path = run.files.path("run.toml")
+        path.write_text(run_file_of(run, records))
+    return path
+
+
+def mine(row):
+    only = {"dataset": "mnist", "distribution": "iid", "row": row}
+    return Selection(only=only, add=(row,) if row != "global-avg" else ())
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A plug-in that is a file, and one that is a package."""
+    (tmp_path / "own" / "packed").mkdir(parents=True)
+    (tmp_path / "own" / "my_file.py").write_text(PLUGIN)
+    (tmp_path / "own" / "packed" / "__init__.py").write_text(PLUGIN)
+    return [tmp_path / "own" / "my_file.py", tmp_path / "own" / "packed"]
+
+
+def test_the_file_keeps_the_plug_ins_of_rows_that_an_earlier_command_left(tmp_path, own):
+    for plugin, row in zip(own, ("my-file", "packed"), strict=True):
+        filled(tmp_path, mine(row), [plugin])
+    path = filled(tmp_path, mine("global-avg"))
+    asked = read_run(path, fields(Request))
+    assert sorted(asked["plugins"]) == sorted(map(str, own))
+    assert sorted(asked["methods"].split(",")) == ["+my-file", "+packed"]
+
+
+def test_a_plug_in_that_no_file_names_any_more_is_left_out_and_that_is_said(tmp_path, own):
+    filled(tmp_path, mine("packed"), own).write_text("damaged")
+    path = filled(tmp_path, mine("global-avg"))
+    assert "plugins" not in read_run(path, fields(Request))
+    assert [line for line in path.read_text().splitlines() if "#" in line and "packed" in line]
+
+
+def test_threads_are_those_of_the_records_and_none_where_they_differ(tmp_path, own):
+    path = filled(tmp_path, mine("my-file"), own, threads=2)
+    assert read_run(path, fields(Request))["threads"] == 2
+    path = filled(tmp_path, mine("global-avg"))
+    assert "threads" not in read_run(path, fields(Request))
+    assert [line for line in path.read_text().splitlines() if "#" in line and "1, 2" in line]

@@ -15,9 +15,10 @@ def test_one_value_stands_for_a_list_of_it():
     assert several("a") == ["a"]
     assert several(None) == []
     assert read_seeds(3) == (3,)
-    assert read_only({"alpha": np.int64(1), "row": ["a", "b,c"]}) == {
+    assert read_only({"alpha": np.int64(1), "row": ["a", "b,c"], "dp": True}) == {
         "alpha": ("1",),
         "row": ("a", "b,c"),
+        "dp": ("true",),
     }
 
 

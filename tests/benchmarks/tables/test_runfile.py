@@ -88,8 +88,15 @@ def test_a_file_by_hand_and_a_command_line_ask_for_the_same(tmp_path):
 def test_paths_start_from_the_folder_of_the_file(tmp_path):
     path = written(tmp_path, 'plugin = ["own.py", "../b.py", "/c.py"]\nresults = "out"')
     read = read_run(path, OPTIONS)
-    assert read["plugins"] == (f"{tmp_path}/own.py", f"{tmp_path}/../b.py", "/c.py")
+    assert read["plugins"] == (f"{tmp_path}/own.py", f"{tmp_path.parent}/b.py", "/c.py")
     assert read["results"] == tmp_path / "out"
+
+
+def test_a_path_behind_a_link_stays_as_it_is(tmp_path):
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
+    path = written(tmp_path, 'plugin = "link/../own.py"')
+    assert read_run(path, OPTIONS)["plugins"] == (f"{tmp_path}/link/../own.py",)
 
 
 def test_what_is_given_wins_key_by_key():
@@ -129,6 +136,8 @@ def test_what_is_given_wins_key_by_key():
         ("only.dataset = []", "--only dataset: "),
         ("only.dataset = [[1]]", "only: it cannot be"),
         ("set.local.epochs = [1]", "set: it cannot be"),
+        ("[set]\n'a.b' = 1\na.b = 2", "--set a.b"),
+        ("[only]\n'a.b' = 1\na.b = 2", "--only a.b"),
         ("set = 'local.epochs'", "--set takes setting=value"),
         ("set.at = 12:00:00", "set: it cannot be"),
         ("plugin = [3]", "plugin: it cannot be"),
