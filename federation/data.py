@@ -56,6 +56,9 @@ class NoPublicData(PublicData):
     def __init__(self) -> None:
         object.__setattr__(self, "digest", "none")
 
+    def __repr__(self) -> str:
+        return "NoPublicData()"
+
     @property
     def images(self) -> torch.Tensor:
         raise ValueError("this method needs public images at the server: give `public`")

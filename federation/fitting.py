@@ -12,19 +12,19 @@ import torch
 from fedtables.federation.cache import Stage, StageCache, StageRequest, content_digest
 from fedtables.federation.data import Checkpoint, History
 from fedtables.federation.federation import Federation
-from fedtables.federation.method import Fitted, Method
+from fedtables.federation.method import Fitted, Method, as_a_run
 from fedtables.federation.samples import aside
 from fedtables.federation.snapshots import Snapshots
 from fedtables.results.sourcecode import source_digest
 
 
-def fit(federation: Federation, method: Method) -> list[Checkpoint]:
+def fit(federation: Federation, method: Method, name: str = "") -> list[Checkpoint]:
     """What `method.fit` leaves: the global model, or one model per client; computed once per
-    configuration.
+    configuration. Errors call the method `name`, by its class if empty.
 
     The channel's ledger and the privacy spent are afterwards as if the method had just run. Raises
-    TypeError if `fit` returned something else than a module or checkpoints, AccessError if it
-    reached for data that no method is given.
+    TypeError if `fit` returned something else than a module or checkpoints, AccessError and
+    ValueError as `Method.fit`.
     """
 
     def compute() -> Stage:
@@ -32,7 +32,8 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
         if base is not None:
             running = base.with_name(f"{base.name}-running.pt")
             federation.stages.snapshots = Snapshots(running, federation.stages.cache.newer_than)
-        checkpoints = as_checkpoints(federation, method.fit(federation))
+        run = as_a_run(type(method).fit, name)  # whatever class has it
+        checkpoints = as_checkpoints(federation, run(method, federation))
         if federation.stages.snapshots is not None:
             federation.stages.snapshots.discard()
         return _as_stage(checkpoints, federation)

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import torch
 
 from fedtables.datasets.access import is_fitting, while_fitting
+from fedtables.federation.costs import active_meter
 from fedtables.federation.data import Checkpoint
 from fedtables.federation.federation import Federation
-from fedtables.privacy.plan import DP_SGD
+from fedtables.privacy.plan import DP_SGD, RELEASED
 
 Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
 """What a method leaves: one global model, or one model per client."""
@@ -52,10 +53,11 @@ class Method(ABC):
     beside them."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every `fit` is a run of its own, whoever calls it."""
+        """Every `fit` is a run of its own, whoever calls it; one that a mixin brings too."""
         super().__init_subclass__(**options)
-        if "fit" in vars(cls):
-            cls.fit = as_a_run(cls.fit)  # type: ignore[assignment, method-assign]
+        fit = cls.fit
+        if not getattr(fit, "__isabstractmethod__", False) and getattr(fit, "run", None) is not fit:
+            cls.fit = as_a_run(fit)  # type: ignore[assignment, method-assign]
 
     @classmethod
     def protections(cls) -> Mapping[str, frozenset[str]]:
@@ -86,13 +88,17 @@ class Method(ABC):
         """Run the method and return what it learnt.
 
         Called from outside it begins with an empty ledger and history, and what no method may see
-        is closed as long as it runs. Raises AccessError if it reaches for that, ValueError where
-        the federation is private and the method has no such form, or has been fitted before.
+        is closed as long as it runs. Raises AccessError if it reaches for that. Raises ValueError
+        where it has sent what it does not declare, and where the federation is private and the
+        method has no such form, told the accountant nothing, or has been fitted before.
         """
 
 
-def as_a_run(fit: Callable[[Any, Federation], Fitted]) -> Callable[[Any, Federation], Fitted]:
-    """`fit` as `Method.fit` says; as it is inside of another's fit."""
+def as_a_run(
+    fit: Callable[[Any, Federation], Fitted], name: str = ""
+) -> Callable[[Any, Federation], Fitted]:
+    """`fit` as `Method.fit` says; as it is inside of another's fit. Errors call the method `name`,
+    by its class if empty."""
 
     @functools.wraps(fit)
     def run(method: Method, federation: Federation) -> Fitted:
@@ -104,6 +110,39 @@ def as_a_run(fit: Callable[[Any, Federation], Fitted]) -> Callable[[Any, Federat
         if federation.privacy.protection is not None:
             federation.privacy.protection.begin(method.kinds_under)
         with while_fitting():
-            return fit(method, federation)
+            fitted = fit(method, federation)
+        if active_meter() is None:  # a plan follows one client for many
+            _check_sent(name or type(method).__name__, federation, method)
+        return fitted
 
+    run.run = run  # type: ignore[attr-defined]  # a decorator that copies this is no run
     return run
+
+
+def _check_sent(name: str, federation: Federation, method: Method) -> None:
+    """Raises ValueError for a method that has sent what it does not declare, and for a private run
+    of which the accountant was not told.
+    """
+    protection = federation.privacy.protection
+    declared = method.sends if protection is None else protection.kinds or frozenset()
+    sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
+    if undeclared := sent - declared:
+        where = "sends" if protection is None else "protected"
+        raise ValueError(
+            f"{name} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`"
+        )
+    if protection is None or protection.plan.mechanism == RELEASED:
+        return
+    told = {
+        client.index
+        for client in federation.clients
+        if protection.accountant.releases(client.index)
+    }
+    senders = {t.client for t in federation.channel.ledger if t.direction == "up"}
+    silent = {client.index for client in federation.clients if client.size} & senders - told
+    if silent or not (told or protection.notes):
+        whose = f"what clients {sorted(silent)} send" if silent else "what it returns"
+        raise ValueError(
+            f"{name} told the accountant nothing of {whose}, so that no epsilon holds; call"
+            " federation.privacy.spend"
+        )

@@ -4,13 +4,16 @@
 a checkpoint, and `federation.networks.module(checkpoint)` is that as a module.
 """
 
+import math
+import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedtables.datasets.dealing import dealt
 from fedtables.datasets.partitions import PartitionError
@@ -24,8 +27,11 @@ from fedtables.federation.parts import ClientPart, Parts, Plans, Run, put_togeth
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.images import Classification
 from fedtables.federation.training.inputs import Normalisation, unit_range
+from fedtables.federation.training.plan import TrainingPlan
+from fedtables.models.catalogue import ModelError, network_for
 from fedtables.privacy.plan import RELEASED, PrivacyPlan
 from fedtables.results.files import digest
+from fedtables.results.numbers import MOST, shortened, whole_number
 
 Array = torch.Tensor | np.ndarray
 Pair = tuple[Array, Array]
@@ -63,6 +69,7 @@ class OwnData:
 def federation_of(
     data: OwnData,
     plans: Plans | None = None,
+    *,
     privacy: PrivacyPlan | None = None,
     run: Run | None = None,
 ) -> Federation:
@@ -70,19 +77,21 @@ def federation_of(
     in memory unless `run` has a cache on disk.
 
     With `privacy` a fit is private, and epsilon is of one image of one client. Then each must lie
-    with one client, once, and the federation has the budget of one fit. Raises ValueError, with the
-    name of what is wrong, for data, networks or devices that make no federation.
+    with one client, once, and not with the server; and the federation has the budget of one fit.
+    Raises ValueError, with the name of what is wrong, for what makes no federation.
     """
-    plans, run = plans or Plans(), run or Run()
+    plans, run = Plans() if plans is None else plans, Run() if run is None else run
+    _check_kinds(data, plans, privacy, run)
+    _check_plans(plans)
     _check_run(plans, run)
     parts = _parts(data, run.device)
     if privacy is not None and privacy.mechanism != RELEASED:
         _check_disjoint(parts)
-    if plans.clients and len(plans.clients) != len(parts.clients):
-        raise ValueError(
-            f"plans.clients: {len(plans.clients)} networks cannot be those of"
-            f" {len(parts.clients)} clients"
-        )
+    for name, given in (("clients", plans.clients), ("roles", plans.roles)):
+        if len(given) not in (0, len(parts.clients)):
+            raise ValueError(
+                f"plans.{name}: {len(given)} cannot be those of {len(parts.clients)} clients"
+            )
     federation = put_together(parts, plans, run, Protection(privacy) if privacy else None)
     for network in {federation.networks.server, *(c.network for c in federation.clients)}:
         _try(federation, network)
@@ -111,8 +120,10 @@ def partition(
     known = _labels("labels", given, given.numel()).numpy()
     if not len(known):
         raise ValueError("labels: there are none to share out")
-    if kind.startswith("dirichlet") and not alpha > 0:
-        raise ValueError(f"alpha: {kind} needs one above 0, not {alpha}")
+    if str(kind).startswith("dirichlet"):
+        _check_number("alpha", alpha, MOST)
+    _check_number("client_share", client_share, 1)
+    clients, seed = _whole("clients", clients, 1), _whole("seed", seed, 0)
 
     def rng(*names: object) -> np.random.Generator:
         return Seeds(partition=seed).numpy("partition", *names)
@@ -122,6 +133,69 @@ def partition(
         return dealt(known, kind, clients, rng, **how, duplicates=duplicates)
     except PartitionError as error:
         raise ValueError(str(error)) from error
+
+
+def _check_number(name: str, given: Any, most: float) -> None:
+    """Raise ValueError for what is no number above 0 and up to `most`."""
+    if not isinstance(given, int | float | np.number) or not 0 < given <= most:
+        raise ValueError(f"{name}: a number above 0, at most {most:g}, not {shortened(given)}")
+
+
+def _whole(name: str, given: Any, least: int) -> int:
+    """Raises ValueError for what is no whole number from `least`."""
+    try:
+        return whole_number(operator.index(given), least)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: a whole number from {least}, not {shortened(given)}") from error
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    """Raises ValueError for what is no sequence."""
+    if isinstance(given, Collection) and not isinstance(given, str):
+        return list(given)
+    raise ValueError(f"{name}: expected a list, not {type(given).__name__}")
+
+
+def _check_kinds(data: Any, plans: Any, privacy: Any, run: Any) -> None:
+    """Raise ValueError for an argument, or a part of one, of another class than it has to be."""
+    _of("data", data, OwnData)
+    _of("plans", plans, Plans)
+    _of("run", run, Run)
+    if privacy is not None:
+        _of("privacy", privacy, PrivacyPlan)
+    _of("plans.local", plans.local, TrainingPlan)
+    _of("plans.server", plans.server, TrainingPlan)
+    _of("run.seeds", run.seeds, Seeds)
+
+
+def _of(name: str, given: Any, kind: type) -> None:
+    """Raise ValueError for what is not of a class."""
+    if not isinstance(given, kind):
+        raise ValueError(f"{name}: expected {kind.__name__}, not {type(given).__name__}")
+
+
+def _check_plans(plans: Plans) -> None:
+    """Raise ValueError for networks and numbers that cannot be planned with."""
+    _whole("plans.looks", plans.looks, 0)
+    _listed("plans.roles", plans.roles)
+    _check_network("plans.network", plans.network)
+    for number, network in enumerate(_listed("plans.clients", plans.clients)):
+        _check_network(f"plans.clients[{number}]", network)
+
+
+def _check_network(name: str, given: Any) -> None:
+    """Raise ValueError for what is neither the name of a network nor a function that makes one."""
+    try:
+        if isinstance(given, str):
+            network_for(given, dense=False)
+        elif isinstance(given, nn.Module) or not callable(given):
+            raise TypeError(
+                f"{type(given).__name__} is neither a name nor a function of channels, classes and"
+                " sides that makes a module"
+            )
+        hash(given)
+    except (ModelError, TypeError) as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def _check_run(plans: Plans, run: Run) -> None:
@@ -143,13 +217,16 @@ def _check_run(plans: Plans, run: Run) -> None:
 
 def _parts(data: OwnData, device: str) -> Parts:
     """The data as they are stored on the device, checked."""
-    clients = {f"clients[{number}]": pair for number, pair in enumerate(data.clients)}
+    own = _listed("clients", data.clients)
+    clients = {f"clients[{number}]": pair for number, pair in enumerate(own)}
     if not clients:
         raise ValueError("clients: a federation needs at least one")
     server = {"test": data.test, "validation": data.validation, "probe": data.probe}
     given = {n: pair for n, pair in server.items() if n == "test" or pair is not None}
     sets = {name: _pair(name, pair) for name, pair in (clients | given).items()}
     public = None if data.public is None else _images("public", data.public)
+    if public is not None and not len(public):
+        raise ValueError("public: no images; leave it out if the server has none")
     shape = tuple(sets["test"][0].shape[1:])
     _check_shapes(shape, sets, {} if public is None else {"public": public})
     classes = _classes(data.classes, sets)
@@ -179,7 +256,7 @@ def _check_shapes(
 def _classes(given: int, sets: Mapping[str, StoredPair]) -> int:
     """How many there are. Raises ValueError for fewer than labels say."""
     highest = {name: int(labels.max()) for name, (_, labels) in sets.items()}
-    classes = given or 1 + max(highest.values())
+    classes = _whole("classes", given, 0) or 1 + max(highest.values())
     for name, label in highest.items():
         if label >= classes:
             raise ValueError(f"classes: {classes} are too few, {name} has the label {label}")
@@ -254,13 +331,23 @@ def _labels(name: str, given: Any, count: int) -> torch.Tensor:
 
 
 def _normalisation(data: OwnData, channels: int) -> Normalisation:
-    mean, std = (tuple(map(float, of)) or (0.5,) * channels for of in (data.mean, data.std))
-    for name, values in (("mean", mean), ("std", std)):
-        if len(values) != channels:
-            raise ValueError(f"{name}: {len(values)} numbers for {channels} channels")
-    if not all(value > 0 for value in std):
+    mean, std = (_numbers(name, getattr(data, name), channels) for name in ("mean", "std"))
+    if not all(0 <= value <= 1 for value in mean):
+        raise ValueError(f"mean: numbers in [0, 1], not {mean}")
+    if not all(0 < value < math.inf for value in std):
         raise ValueError(f"std: numbers above 0, not {std}")
     return Normalisation(mean, std)
+
+
+def _numbers(name: str, given: Any, channels: int) -> tuple[float, ...]:
+    """A number for each channel, 0.5 if none is given. Raises ValueError for anything else."""
+    try:
+        values = tuple(map(float, given)) or (0.5,) * channels
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: a number for each channel, not {shortened(given)}") from error
+    if len(values) != channels:
+        raise ValueError(f"{name}: {len(values)} numbers for {channels} channels")
+    return values
 
 
 def _digest(images: torch.Tensor, labels: torch.Tensor | None = None) -> str:
@@ -270,10 +357,19 @@ def _digest(images: torch.Tensor, labels: torch.Tensor | None = None) -> str:
 
 def _check_disjoint(parts: Parts) -> None:
     """Raise ValueError where an image lies with the clients more than once: each copy spends the
-    budget again, so that epsilon would cover an entry of a shard, and no image.
+    budget again, so that epsilon would cover an entry of a shard, and no image. Also where it lies
+    with the server, which uses what it holds without noise.
     """
-    shards = (client.shard.whole()[0].cpu() for client in parts.clients)
-    copies = Counter(digest(image.numpy().tobytes()) for images in shards for image in images)
+    copies = Counter(d for client in parts.clients for d in _digests(client.shard.whole()[0]))
+    server = {"public": parts.public, "validation": parts.validation, "probe": parts.probe}
+    for name, held in server.items():
+        if held is None or isinstance(held, NoPublicData):
+            continue
+        if shared := copies.keys() & _digests(held.images):
+            raise ValueError(
+                f"{name}: {len(shared)} of its images lie with clients too, whose epsilon does not"
+                " cover what the server holds; take them out"
+            )
     if (most := max(copies.values())) > 1:
         raise ValueError(
             f"clients: one image lies with them {most} times, and each copy costs its epsilon"
@@ -281,13 +377,20 @@ def _check_disjoint(parts: Parts) -> None:
         )
 
 
+def _digests(images: torch.Tensor) -> list[str]:
+    """Of each image as a float, so that bytes are known again."""
+    return [digest(image.numpy().tobytes()) for image in unit_range(images).cpu()]
+
+
 def _try(federation: Federation, network: str) -> None:
     """Raise ValueError for a network that makes no scores of the federation's images."""
     outputs, (channels, *sides) = federation.task.outputs, federation.networks.image_shape
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        model = federation.networks.build(network, outputs)
         images = unit_range(torch.zeros(2, channels, *sides, dtype=torch.uint8))
-        made = model.eval()(images)
+        try:
+            made = federation.networks.build(network, outputs).eval()(images)
+        except Exception as error:
+            raise ValueError(f"network: {network} fails: {error}") from error
     shape = tuple(getattr(made, "shape", ()))
     if shape != (2, outputs):
         raise ValueError(f"network: {network} makes {shape} of 2 images, not (2, {outputs})")

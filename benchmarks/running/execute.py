@@ -33,7 +33,6 @@ from fedtables.federation.events import StageEvent
 from fedtables.federation.execution import Execution
 from fedtables.federation.federation import Federation, show_spent
 from fedtables.federation.fitting import fit
-from fedtables.federation.method import Method
 from fedtables.federation.parts import Run
 from fedtables.federation.samples import LOCAL, SERVER, counted
 from fedtables.federation.seeds import Seeds
@@ -178,11 +177,10 @@ def _measured(
     measure.check(config)
     if measure.needs_fit(config):
         with counted() as samples:
-            fitted = tuple(fit(federation, method))
+            fitted = tuple(fit(federation, method, cell.method))
         seen, seconds = samples.total(), samples.seconds()
         if channel.round == 0 and any(e.kind == "fit" and e.computed for e in stages.events):
             show_spent(1, federation)  # rounds show it themselves
-        _check_sent(cell.method, federation, method)
     run = FittedCell(
         config=config,
         metrics=cell.metrics,
@@ -212,35 +210,6 @@ def _measured(
             **privacy_spent(federation),
         }
     return taken, entries
-
-
-def _check_sent(name: str, federation: Federation, method: Method) -> None:
-    """Raises ValueError for a method that has sent what it does not declare, and for a private run
-    of which the accountant was not told.
-    """
-    protection = federation.privacy.protection
-    declared = method.sends if protection is None else protection.kinds or frozenset()
-    sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
-    if undeclared := sent - declared:
-        where = "sends" if protection is None else "protected"
-        raise ValueError(
-            f"{name} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`"
-        )
-    if protection is None or protection.plan.mechanism == RELEASED:
-        return
-    told = {
-        client.index
-        for client in federation.clients
-        if protection.accountant.releases(client.index)
-    }
-    senders = {t.client for t in federation.channel.ledger if t.direction == "up"}
-    silent = {client.index for client in federation.clients if client.size} & senders - told
-    if silent or not (told or protection.notes):
-        whose = f"what clients {sorted(silent)} send" if silent else "what it returns"
-        raise ValueError(
-            f"{name} told the accountant nothing of {whose}, so that no epsilon holds; call"
-            " federation.privacy.spend"
-        )
 
 
 def settled(run: FittedCell, measure: Measure) -> dict[str, bool]:

@@ -30,8 +30,8 @@ class Protection:
 
     def __init__(self, plan: PrivacyPlan, kinds: frozenset[str] | None = None, group: int = 1):
         """`kinds` are the payloads that the method sends under the plan's mechanism, every one of
-        them protected, None until one is fitted; `group` is how many samples of one group, such as
-        a patient, clients hold.
+        them protected; each fit begins with its own. `group` is how many samples of one group, such
+        as a patient, clients hold.
         """
         self.plan = plan
         self.kinds = kinds
@@ -49,13 +49,13 @@ class Protection:
         """A method is fitted now, which sends these kinds under a mechanism. Raises ValueError if
         it has no such form, or if the budget has been spent on an earlier fit.
         """
-        if self.kinds is None:
-            self.kinds = kinds_under(self.plan.mechanism)
+        kinds = kinds_under(self.plan.mechanism)
         if self.accountant.state_dict()["parties"]:
             raise ValueError(
                 "the budget of a federation is of one fit: make a new one, and add up what both"
                 " have spent"
             )
+        self.kinds = kinds
 
     @property
     def counts(self) -> tuple[GaussianSteps, ...]:

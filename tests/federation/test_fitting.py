@@ -5,6 +5,7 @@ another.
 import math
 import sys
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 import torch
@@ -26,6 +27,7 @@ from fedtables.methods.dlad import DLAD
 from fedtables.methods.fedavg import FedAvg
 from fedtables.models.catalogue import entry
 from fedtables.privacy.plan import PrivacyPlan
+from fedtables.privacy.releases import GaussianSteps
 from fedtables.results.sourcecode import source_modules
 from tests.federation.tiny import CLASSES, make_client, make_federation
 from tests.methods.shards import same_bits
@@ -35,6 +37,8 @@ from tests.methods.shards import same_bits
 class Constant(Method):
     """A network whose last biases are `level`; every client sends them once."""
 
+    sends = frozenset({"parameters"})
+    protected: ClassVar = {"dp-sgd": sends}
     level: float = 0.5
 
     def fit(self, federation):
@@ -42,6 +46,8 @@ class Constant(Method):
         torch.nn.init.constant_(model.head.bias, self.level)
         for number in federation.rounds(2):
             for client in federation.clients[:number]:
+                if federation.privacy.mechanism:
+                    federation.privacy.spend(client, GaussianSteps(10.0, 1.0, 1))
                 federation.channel.up(client.index, "parameters", {"bias": model.head.bias})
             federation.evaluation.track(model)
         return federation.networks.checkpoint(model)

@@ -32,7 +32,7 @@ def linear(channels, classes, sides):
 
 def made(plans=PLANS, run=None, privacy=None, **changes):
     data = OwnData(**{"clients": [PAIR, OTHERS], "test": TEST, **changes})
-    return federation_of(data, plans, privacy, run)
+    return federation_of(data, plans, privacy=privacy, run=run)
 
 
 def weights(federation, method=ONE_ROUND):
@@ -148,7 +148,19 @@ def test_what_the_server_lacks_is_named_when_a_method_asks_for_it(method, named)
         method.fit(made())
 
 
+class Unhashable:
+    __hash__ = None
+
+    def __call__(self, *of):
+        return linear(*of)
+
+
+def test_a_server_without_public_images_shows_as_such():
+    assert repr(made().public) == "NoPublicData()"
+
+
 IMAGES = PAIR[0]
+DP = PrivacyPlan("dp-sgd", epsilon=8.0)
 WRONG = {
     "no clients": ("clients", {"clients": []}),
     "an empty client": (r"clients\[1\]", {"clients": [PAIR, (IMAGES[:0], LABELS[:0])]}),
@@ -166,9 +178,28 @@ WRONG = {
     "images of two sides": ("public", {"public": IMAGES[0, 0]}),
     "channels last": ("public", {"public": torch.zeros(2, 8, 8, 3)}),
     "other sides": ("public", {"public": torch.zeros(2, 1, 9, 9)}),
+    "no list of clients": ("clients", {"clients": None}),
+    "an empty public set": ("public", {"public": IMAGES[:0]}),
+    "half a class": ("classes", {"classes": 3.5}),
+    "one mean": ("mean", {"mean": 0.5}),
+    "a mean of bytes": ("mean", {"mean": (128,)}),
     "a mean too many": ("mean", {"mean": (0.5, 0.5)}),
     "a deviation of 0": ("std", {"std": (0.0,)}),
-    "an unknown network": ("cnn-small", {"plans": Plans("cnn-smal")}),
+    "a deviation without end": ("std", {"std": (float("inf"),)}),
+    "an unknown network": ("plans.network: .*cnn-small", {"plans": Plans("cnn-smal")}),
+    "an unknown network of a client": (
+        r"plans.clients\[1\]",
+        {"plans": Plans(clients=["cnn", "cnn-smal"])},
+    ),
+    "a module for its function": ("plans.network", {"plans": Plans(nn.Flatten())}),
+    "a function without a hash": ("plans.network", {"plans": Plans(Unhashable())}),
+    "a function of nothing": ("network", {"plans": Plans(lambda: linear(1, 3, (8, 8)))}),
+    "roles of others": ("plans.roles", {"plans": Plans(roles=["one"])}),
+    "looks below 0": ("plans.looks", {"plans": Plans(looks=-5)}),
+    "no plan of training": ("plans.local", {"plans": Plans(local=None)}),
+    "no plans": ("plans", {"plans": Run()}),
+    "no run": ("run", {"run": Plans()}),
+    "no plan of privacy": ("privacy", {"privacy": 8.0}),
     "a network for each of three": ("plans.clients", {"plans": Plans(clients=["cnn"] * 3)}),
     "a network of other scores": ("network", {"plans": Plans(lambda c, k, s: linear(c, 7, s))}),
     "no module": ("no module", {"plans": Plans(lambda c, k, s: torch.zeros)}),
@@ -178,8 +209,14 @@ WRONG = {
     "CUDA graphs elsewhere": ("execution", {"run": Run(execution=Execution(compile="graphs"))}),
     "an image at two clients": (
         "clients",
-        {"clients": [PAIR, PAIR], "privacy": PrivacyPlan("dp-sgd", epsilon=8.0)},
+        {"clients": [PAIR, PAIR], "privacy": DP},
     ),
+    "a private image that is public": ("public", {"public": IMAGES[3:5], "privacy": DP}),
+    "a private image to choose by": (
+        "validation",
+        {"validation": (IMAGES / 255, LABELS), "privacy": DP},
+    ),
+    "a private image at the server": ("probe", {"probe": PAIR, "privacy": DP}),
 }
 
 
@@ -238,6 +275,9 @@ def test_clients_of_sets_of_classes_draw_their_share():
         ("labels", [], "iid", {}),
         ("labels", [[0, 1]], "iid", {}),
         ("5", [*range(10)], "iid", {"clients": 3}),
+        ("clients", [0, 1, 2], "iid", {"clients": 2.5}),
+        ("client_share", [*range(10)], "iid", {"clients": 5, "client_share": np.nan}),
+        ("seed", [*range(10)], "iid", {"clients": 5, "seed": "one"}),
         ("at most 3", [0, 1, 2], "dirichlet-fedkd", {"alpha": 1.0, "clients": 4}),
     ],
 )
