@@ -8,6 +8,7 @@ from typing import Any
 
 from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables import registry, sweep
+from fedtables.benchmarks.tables.cells import Cell
 from fedtables.benchmarks.tables.readers import as_text
 from fedtables.benchmarks.tables.runfile import plugins_of, run_text
 from fedtables.benchmarks.tables.selection import listed
@@ -134,9 +135,12 @@ def _only(
     all but those that are dropped; in one text where that means them.
     """
     cells = [cell for cell in run.every_cell if not {cell.row, cell.method} & {*dropped}]
+    rows = {row.key for row in run.left}
+    left = [record for record in records if record.row in rows]
+    every: Sequence[Record | Cell] = [*cells, *left]
     there, whole = (
         [{**parse_column(one.column), "row": one.row} for one in several]
-        for several in (records, cells)
+        for several in (records, every)
     )
     only = {}
     for key in dict.fromkeys(key for pairs in whole for key in pairs):

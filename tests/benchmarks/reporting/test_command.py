@@ -187,6 +187,7 @@ def test_the_file_keeps_the_plug_ins_of_rows_that_an_earlier_command_left(tmp_pa
     asked = read_run(path, fields(Request))
     assert sorted(asked["plugins"]) == sorted(map(str, own))
     assert sorted(asked["methods"].split(",")) == ["+my-file", "+packed"]
+    assert set(",".join(asked["only"]["row"]).split(",")) == {"global-avg", "my-file", "packed"}
 
 
 def test_a_plug_in_that_no_file_names_any_more_is_left_out_and_that_is_said(tmp_path, own):
