@@ -130,8 +130,8 @@ def _naming(entry: DataSource, home: Path) -> Iterator[None]:
     except Exception as error:
         planned = isinstance(error, RefusedError)
         why = str(error) if planned else f"it cannot be read: {_told(error)}. Get it again."
-        if str(home) not in why and not why.startswith(entry.title):
-            files = [str(path) for path in _files(entry, home)]
+        files = [str(path) for path in _files(entry, home)]
+        if str(home) not in why and (files or not why.startswith(entry.title)):
             why = f"{os.path.commonpath(files) if files else entry.title}: {why}"
         raise _advised(entry, why) from error
 

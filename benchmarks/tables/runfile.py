@@ -35,6 +35,8 @@ def read_run(path: Path, options: Iterable[Field[Any]]) -> dict[str, Any]:
             read = read_option(known[key], value)
         except SpecError as error:
             raise SpecError(f"{path}: {error}") from None
+        except RecursionError:
+            raise SpecError(f"{path}: {key} is nested too deep") from None
         asked[known[key].name] = started(known[key], read, path.parent)
     return asked
 

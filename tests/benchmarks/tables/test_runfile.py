@@ -114,6 +114,7 @@ def test_what_is_given_wins_key_by_key():
         ("tables = [", "no TOML: "),
         ("seeds = 1\nseeds = 2", "no TOML: "),
         ("a = " + 3000 * "[", "no TOML: "),
+        ("set." + ".".join(2000 * "a") + " = 1", "nested too deep"),
         (b"methods = '\xff'", "no text in UTF-8"),
         (b"# " + 2**20 * b"x", "more than"),
         ("seed = [0]", "'seed' .*did you mean seeds"),
