@@ -61,5 +61,5 @@ class Execution:
 DEFAULT = Execution()
 """Eager, fp32, one client after another."""
 FAST = Execution(precision="bf16", compile="graphs")
-"""What was fastest on CUDA of one client at a time (docs/performance.md). How many fit side by side
-depends on the network."""
+"""What was fastest on CUDA, one client at a time (docs/results/speed.md). How many clients fit side
+by side depends on the network."""

@@ -80,7 +80,7 @@ class Metric:
     rounding: float = 0.02
     """Standard deviation of one run's value over roundings of the same arithmetic, in `scale`s,
     without one as a share of the value. Given for a metric that was measured
-    (docs/regression.md), else assumed: twice that of an accuracy."""
+    (docs/howto/regression.md), else assumed: twice that of an accuracy."""
     of_samples: bool = False
     """Whether it is the share of test samples that a network is right about."""
     chance: float | None = None

@@ -4,7 +4,7 @@ Li et al., "Privacy-preserving federated brain tumour segmentation" (MLMI 2019),
 Algorithm 7 of Lyu, Su and Li, "Understanding the sparse vector technique for differential privacy"
 (VLDB 2017), with sensitivity D and m entries to upload: threshold + Lap(D/eps1), queries +
 Lap(2 m D/eps2), answers + Lap(m D/eps3). An entry that fails is asked again, with new noise and the
-old threshold. Three generations of it (docs/privacy.md has their numbers):
+old threshold. Three generations of it (docs/howto/privacy.md has their numbers):
 
 `paper`: D = gamma, eps2 = eps1 (2 m gamma)^(2/3); an answer is clipped after its noise, and no
 entry is answered twice. Only the formula of eps2 is known; the rest is assumed.

@@ -90,7 +90,7 @@ def write_gallery(
     ] = None,
     output: Annotated[
         Path, _write("the Markdown page; pictures in images/ beside it are shown too")
-    ] = Path("docs/gallery.md"),
+    ] = Path("docs/results/gallery.md"),
 ) -> None:
     """One Markdown page with the pictures of all tables that are more than a smoke test."""
     from fedtables.reports.pages.build import gallery_page, shown_results

@@ -126,7 +126,9 @@ def _refused(what: str, folders: Iterable[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise RefusedError(f"{what}: {told(error, folders)}. See docs/adding.md.") from error
+        raise RefusedError(
+            f"{what}: {told(error, folders)}. See docs/howto/add-a-method.md."
+        ) from error
 
 
 def told(error: Exception, folders: Iterable[str]) -> str:

@@ -54,7 +54,7 @@ def write_cards(
     ] = COMMITTED,
     output: Annotated[
         Path, typer.Option(parser=path, metavar="FILE", help="the Markdown page")
-    ] = Path("docs/methods.md"),
+    ] = Path("docs/reference/methods.md"),
 ) -> None:
     """A card for each method: what it sends and promises, and what the league says of it."""
     from fedtables.benchmarks.reporting.method_cards import cards_page

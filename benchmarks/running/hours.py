@@ -85,7 +85,7 @@ GPUS = {
         "NVIDIA H100 (80 GB)",
         H100,
         "measured: the wide ResNet-8 in batches of 16, the slowest of what was measured there"
-        " (docs/performance.md, On CUDA)",
+        " (docs/results/speed.md, On CUDA)",
         memory=80 * 10**9,
     ),
     "a100": Device(

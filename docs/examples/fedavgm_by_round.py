@@ -1,5 +1,5 @@
 """FedAvgM taken apart, round by round: a plug-in that shows what the server does with its clients'
-average. docs/fediod.md runs it and prints what it shows. Samples that are held out
+average. docs/results/fediod.md runs it and prints what it shows. Samples that are held out
 (`partition.validation_share`) are looked at in the place of the test set's.
 """
 

@@ -1,5 +1,5 @@
 """FedMD taken apart, round by round: a plug-in that shows what its clients and their consensus are
-before each digest. docs/fedad.md runs it and prints what it shows.
+before each digest. docs/results/fedad.md runs it and prints what it shows.
 """
 
 from dataclasses import dataclass

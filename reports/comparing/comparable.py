@@ -1,7 +1,7 @@
 """What may be compared: refuses result sets that have nothing in common, or are of different
 profile, protocol, data, data digest or unit. And what a number may differ by between two machines
 though the code is the same: what a small test set can tell, and what rounding does to a run
-(docs/regression.md has both, measured).
+(docs/howto/regression.md has both, measured).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Compares two result sets cell by cell, by the rule that docs/regression.md has in full.
+"""Compares two result sets cell by cell, by the rule that docs/howto/regression.md has in full.
 
 With at least two seeds on both sides a metric is judged by Welch's test, with Holm's correction
 over all cells tested; with one measurement on a side by a tolerance; between two machines with the

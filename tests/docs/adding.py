@@ -1,10 +1,12 @@
-"""The code that docs/adding.md shows."""
+"""The code that docs/howto/add-a-method.md shows."""
 
 import re
 
 from fedtables.results.sourcecode import ROOT
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "adding.md").read_text(), re.DOTALL)
+BLOCKS = re.findall(
+    r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "add-a-method.md").read_text(), re.DOTALL
+)
 
 
 def block_with(text: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/adding.md shows the hooks of methods as the code has them."""
+"""docs/howto/add-a-method.md shows the hooks of methods as the code has them."""
 
 import ast
 import inspect
@@ -33,7 +33,7 @@ def test_every_hook_is_shown_with_its_signature(hook):
 
 
 def test_the_other_familys_hook_is_shown_with_its_signature():
-    page = (ROOT / "docs" / "adding.md").read_text()
+    page = (ROOT / "docs" / "howto" / "add-a-method.md").read_text()
     assert f"`{signature(FedAvgPlus, 'penalty')}`" in page
 
 

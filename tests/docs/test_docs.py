@@ -30,7 +30,7 @@ from tests.docs.adding import DATA, DERIVED, NETWORK
 from tests.tools import reference
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def of_page(page: Path) -> list[str]:
@@ -46,7 +46,7 @@ def of_page(page: Path) -> list[str]:
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in of_page(page)))
 
 SHOWN = {"damped.py": DERIVED, "my_net.py": NETWORK, "my_data.py": DATA}
-"""Plug-ins of docs/adding.md."""
+"""Plug-ins of docs/howto/add-a-method.md."""
 
 SLOW = {
     "fedtables reproduce dlad/table2": "first",

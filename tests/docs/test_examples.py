@@ -61,7 +61,7 @@ def test_the_command_takes_the_notebooks_cells_and_writes_the_same_files(
 @pytest.mark.slow
 def test_the_lines_for_weights_and_biases_give_it_every_point(tmp_path, monkeypatch):
     [code] = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "watching.md").read_text(), re.DOTALL
+        r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "watching.md").read_text(), re.DOTALL
     )
     logged = []
     run = SimpleNamespace(log=logged.append, finish=lambda: logged.append("finished"))
@@ -97,7 +97,7 @@ def shown(ran, tmp_path):
 
     def run(page, **replaced):
         smoke = f'"smoke", results={str(tmp_path)!r}, quiet=True,'
-        frame = ran(page, "-by-round", **{'"cpu",': smoke, **replaced})["frame"]
+        frame = ran(f"results/{page}", "-by-round", **{'"cpu",': smoke, **replaced})["frame"]
         table = frame.pivot_table(index="series", columns="round", values="value")
         return {series: values.dropna().tolist() for series, values in table.iterrows()}
 
@@ -137,7 +137,7 @@ def test_fedavgm_is_shown_by_round_on_samples_that_are_held_out(shown):
 def test_seeds_are_moved_apart(ran, tmp_path, capsys):
     smoke = {'"cpu"': '"smoke"', '"runs"': repr(str(tmp_path)), 'Execution("bf16")': "Execution()"}
     one = {"fedavg,feddf": "fedavg", '"feddf.rounds=5"': ""}
-    ran("fedad.md", "seed_axes", **smoke, **one)
+    ran("results/fedad.md", "seed_axes", **smoke, **one)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     rest = "weights+sampling+shuffling"
     assert [line[:3] for line in lines] == [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-FINDINGS = (DOCS / "findings.md").read_text()
+FINDINGS = (DOCS / "results" / "findings.md").read_text()
 
 
 def table_after(text: str, heading: str) -> list[dict[str, str]]:
@@ -20,7 +20,9 @@ def table_after(text: str, heading: str) -> list[dict[str, str]]:
 
 
 def test_claims_of_now_are_the_gallerys():
-    gallery = table_after((DOCS / "gallery.md").read_text(), "## What is measured under `cpu`")
+    gallery = table_after(
+        (DOCS / "results" / "gallery.md").read_text(), "## What is measured under `cpu`"
+    )
     told = table_after(FINDINGS, "## The papers' claims, before and after")
     now = [
         {kind: count.rpartition("→")[2].strip() for kind, count in line.items()} for line in told

@@ -13,7 +13,7 @@ from fedtables.results import published
 from fedtables.results.store import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "gallery.md"
+PAGE = ROOT / "docs" / "results" / "gallery.md"
 
 
 @pytest.fixture(scope="module")

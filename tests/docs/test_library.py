@@ -1,4 +1,4 @@
-"""The examples of docs/library.md run as they are, one after another as in a notebook."""
+"""The examples of docs/howto/own-script.md run as they are, one after another as in a notebook."""
 
 import re
 
@@ -8,7 +8,9 @@ from torch import nn
 
 from fedtables.results.sourcecode import ROOT
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "library.md").read_text(), re.DOTALL)
+BLOCKS = re.findall(
+    r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "own-script.md").read_text(), re.DOTALL
+)
 
 
 @pytest.fixture

@@ -215,7 +215,7 @@ def test_the_readmes_baseline_has_at_most_40_lines_and_becomes_a_row(copy):
 @pytest.mark.slow
 def test_the_readmes_baseline_is_ranked_by_the_command_of_the_leagues_page(tmp_path):
     assert PLUGIN is not None
-    page = (ROOT / "docs" / "league.md").read_text()
+    page = (ROOT / "docs" / "results" / "league.md").read_text()
     command = re.search(r"## Your own method\n.*?```console\n(.*?)\n```", page, re.DOTALL)
     assert command is not None
     path = tmp_path / "most_confident.py"

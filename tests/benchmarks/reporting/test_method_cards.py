@@ -62,4 +62,4 @@ def test_a_rank_that_is_the_same_everywhere_is_told_once():
 def test_the_page_in_docs_is_the_one_that_the_command_writes():
     entries = registry.methods().values()
     made = cards_page(entries, league_of(ROOT / "results"))
-    assert (ROOT / "docs" / "methods.md").read_text() == made
+    assert (ROOT / "docs" / "reference" / "methods.md").read_text() == made

@@ -1,5 +1,5 @@
-"""The fixed set of the regression report under other roundings (docs/regression.md says how it was
-made): none of them is a regression, and a loss of the wrong sign under one of them is.
+"""The fixed set of the regression report under other roundings: none of them is a regression, and
+a loss of the wrong sign under one of them is. docs/howto/regression.md says how it was made.
 """
 
 import csv
