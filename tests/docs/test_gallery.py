@@ -45,7 +45,7 @@ def test_every_committed_picture_is_in_it_and_has_its_svg(tracked):
         for link in re.findall(r"!\[.*?\]\((.*?)\)", PAGE.read_text())
     }
     assert shown == tracked
-    of_tables = [path for path in tracked if "results" in path.parts]
+    of_tables = [path for path in tracked if ROOT / "results" in path.parents]
     assert all(path.with_suffix(".svg").exists() for path in of_tables)
 
 
