@@ -1,0 +1,95 @@
+"""Counts the words and the sentences of the pages that a person reads.
+
+`python -m tests.docs.words` prints a table of all pages. With pages as arguments it lists their
+sentences of more than 30 words besides.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+CHANGELOG = ROOT / "CHANGELOG.md"
+GENERATED = frozenset({"gallery.md", "hours.md", "methods.md"})
+"""Pages of docs/ that a command writes. Their sentences are held to the same limits."""
+LONG = 30
+"""Words of the longest sentence that a page may have."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What one page's text comes to.
+
+    Attributes:
+        words: words outside code blocks, those of tables and headings included.
+        sentences: the sentences outside code blocks, tables and headings, in order.
+    """
+
+    path: Path
+    words: int
+    sentences: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        """Words per sentence; 0.0 of a page without sentences."""
+        return sum(map(length, self.sentences)) / max(len(self.sentences), 1)
+
+    @property
+    def long(self) -> tuple[str, ...]:
+        """Sentences of more words than a page may have."""
+        return tuple(one for one in self.sentences if length(one) > LONG)
+
+
+def length(text: str) -> int:
+    """Words of a text: parts between spaces that hold a letter or a digit."""
+    return sum(any(map(str.isalnum, part)) for part in text.split())
+
+
+def pages() -> list[Path]:
+    """Every page: at the root, in docs/, and beside the papers and results."""
+    beside = ("benchmarks/papers", "results", "results/published")
+    return [
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *(path for folder in beside for path in sorted((ROOT / folder).glob("*.md"))),
+    ]
+
+
+def read(path: Path) -> Page:
+    """Measures one Markdown page."""
+    text = re.sub(r"^( *)```.*?^\1```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->|^---\n.*?^---\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"`+[^`]+`+", "code", text)
+    prose = re.sub(r"^\s*(\||#|!!!|\?\?\?).*$", "", text, flags=re.MULTILINE)
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose)
+    sentences = [
+        sentence
+        for block in blocks
+        for sentence in re.split(
+            r"(?<=[.!?])[*_)\"]*\s+(?=[*_(\"]*[A-Z0-9])", " ".join(block.split())
+        )
+        if length(sentence)
+    ]
+    return Page(path, length(text), tuple(sentences))
+
+
+def table(measured: list[Page]) -> str:
+    """A line for each page: its words, words per sentence, sentences that are too long."""
+    lines = [f"{'page':44} {'words':>6} {'mean':>5} {'long':>4}"]
+    for page in measured:
+        name = str(page.path.relative_to(ROOT))
+        lines.append(f"{name:44} {page.words:6} {page.mean:5.1f} {len(page.long):4}")
+    by_hand = sum(page.words for page in measured if page.path.name not in GENERATED)
+    return "\n".join([*lines, f"{'by hand':44} {by_hand:6}"])
+
+
+if __name__ == "__main__":
+    asked = [Path(name).resolve() for name in sys.argv[1:]]
+    found = [read(path) for path in asked or pages()]
+    print(table(found))
+    for page in found if asked else []:
+        for sentence in page.long:
+            print(f"{page.path.name}, {length(sentence)} words: {sentence}")
