@@ -42,19 +42,17 @@ Folder = Annotated[Path, _read("folder of results, as given to --results of `rep
 def build_page(
     results: Folder = RUNS,
     output: Annotated[
-        Path, _write("folder for index.html and the tables as LaTeX and Markdown", "PATH")
+        Path, _write("folder for index.html and for the tables as LaTeX and Markdown", "PATH")
     ] = Path("report"),
 ) -> None:
-    """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown
-    of each.
-    """
+    """Write one HTML page with every table of a folder, and each table as LaTeX and Markdown."""
     from fedtables.reports.pages.build import build_pages
 
     written = build_pages(results, output)
     tables = sum(file.suffix == ".tex" for file in written)
     typer.echo(
-        f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown; open the page in"
-        " any browser"
+        f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown. Open the page in"
+        " any browser."
     )
 
 
@@ -62,17 +60,18 @@ def build_page(
 def draw_pictures(
     results: Folder = RUNS,
     output: Annotated[
-        Path | None, _write("folder for the pictures; without it, beside the tables", "PATH")
+        Path | None, _write("folder for the pictures; default: beside the tables", "PATH")
     ] = None,
     plain: Annotated[
         bool,
         typer.Option(
-            "--plain", help="without title and provenance, for a paper whose caption has both"
+            "--plain", help="draw without title and footnote, for a paper whose caption has both"
         ),
     ] = False,
 ) -> None:
-    """Draw the pictures of a folder again, as PNG, SVG and PDF, and write its Markdown; nothing is
-    computed.
+    """Draw a folder's pictures again as PNG, SVG and PDF, and write its Markdown.
+
+    No cell is computed.
     """
     from fedtables.reports.pages.build import redraw_results
 
@@ -85,14 +84,16 @@ def write_gallery(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            parser=path, metavar="PATH...", help="folders of results; results and its three-seeds"
+            parser=path,
+            metavar="PATH...",
+            help="folders of results; default: results and results/three-seeds",
         ),
     ] = None,
     output: Annotated[
         Path, _write("the Markdown page; pictures in images/ beside it are shown too")
     ] = Path("docs/results/gallery.md"),
 ) -> None:
-    """One Markdown page with the pictures of all tables that are more than a smoke test."""
+    """Write a Markdown page with the pictures of all tables, but for those at smoke."""
     from fedtables.reports.pages.build import gallery_page, shown_results
 
     folders = results or [COMMITTED, COMMITTED / "three-seeds"]
@@ -105,43 +106,46 @@ def write_gallery(
 
 @app.command("compare")
 def compare_sets(
-    base: Annotated[Path, _read("a table's CSV, or a folder of results")],
-    new: Annotated[Path, _read("the same, to be judged")],
+    base: Annotated[Path, _read("the base: a table's CSV, or a folder of results")],
+    new: Annotated[Path, _read("the new state: the same kind")],
     tolerance: Annotated[
-        float, _number("loss that one seed may show, of a fraction; 0.02 is 2 in percent")
+        float, _number("largest loss with one seed, as a fraction: 0.02 is 2 percentage points")
     ] = RULE.tolerance,
     effect: Annotated[
-        float, _number("smallest significant loss that matters, with more seeds; scaled alike")
+        float, _number("smallest significant loss that counts with several seeds, as a fraction")
     ] = RULE.effect,
     alpha: Annotated[
-        float, _number("level of the tests over seeds, all of them together", number(1e-9, 1))
+        float, _number("significance level of all tests over seeds together", number(1e-9, 1))
     ] = RULE.alpha,
     time_ratio: Annotated[
         float,
-        _number("largest ratio of a table's times, and of a benchmark's; 0 leaves them out"),
+        _number("largest ratio of the times of a table or benchmark; 0: ignore time"),
     ] = RULE.time_ratio,
     memory_ratio: Annotated[
-        float, _number("largest ratio of a table's peak memory; 0 leaves it out")
+        float, _number("largest ratio of a table's peak memory; 0: ignore memory")
     ] = RULE.memory_ratio,
     exact: Annotated[
         bool,
         typer.Option(
             "--exact",
-            help="values must be the same to the last digit where seeds, machine and packages are",
+            help="demand equal values to the last digit where seeds, machine and packages agree",
         ),
     ] = False,
     base_speed: Annotated[
         Path | None,
-        _write("what pytest wrote with --benchmark-json; goes with --new-speed", "JSON"),
+        _write("output of pytest --benchmark-json; goes with --new-speed", "JSON"),
     ] = None,
-    new_speed: Annotated[Path | None, _write("the same, to be judged", "JSON")] = None,
-    output: Annotated[Path | None, _write("write the Markdown to this file too")] = None,
-    junit: Annotated[Path | None, _write("write JUnit XML: a test case per cell")] = None,
-    html: Annotated[Path | None, _write("write one page with all cells")] = None,
-    csv: Annotated[Path | None, _write("write all cells with verdict, values, p and why")] = None,
+    new_speed: Annotated[Path | None, _write("the same for the new state", "JSON")] = None,
+    output: Annotated[Path | None, _write("write the Markdown report to this file too")] = None,
+    junit: Annotated[Path | None, _write("write JUnit XML with a test case per cell")] = None,
+    html: Annotated[Path | None, _write("write an HTML page with all cells")] = None,
+    csv: Annotated[
+        Path | None, _write("write a CSV of all cells: verdict, values, p and reason")
+    ] = None,
 ) -> None:
-    """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
-    compared.
+    """Compare two sets of results cell by cell.
+
+    Exit code 0: no regression. 1: a regression. 2: the sets cannot be compared.
     """
     from fedtables.reports.comparing.compare import compare_results
     from fedtables.reports.comparing.costs import compare_speed

@@ -77,7 +77,7 @@ def path(value: Any, pipes: bool = False) -> Path:
         named = Path(value).expanduser()
         check_name(named)
         if named.exists() and not (pipes or named.is_file() or named.is_dir()):
-            raise typer.BadParameter(f"{value} is no ordinary file and no folder")
+            raise typer.BadParameter(f"{value} is neither a regular file nor a folder")
     except (OSError, RuntimeError, ValueError) as error:
         raise typer.BadParameter(f"{value}: {getattr(error, 'strerror', '') or error}") from None
     return named

@@ -78,7 +78,7 @@ def read_records(path: Path) -> list[Record]:
             records.append(Record.from_json({n: value[n] for n in fields if n in value}))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
-                f"{path} line {number} is no record: {error}. {REGENERATE}"
+                f"{path} line {number} is not a record: {error}. {REGENERATE}"
             ) from error
         places.append(place)
     if path.exists() and not lines:

@@ -21,7 +21,7 @@ def whole_number(given: str | float, least: int = -MOST_WHOLE, most: int = MOST_
     """
     value = int(given) if isinstance(given, str) and _WHOLE.fullmatch(given) else given
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{shortened(given)} is no whole number from {least} to {most}")
+        raise ValueError(f"{shortened(given)} is not a whole number from {least} to {most}")
     return value
 
 
@@ -31,7 +31,7 @@ def finite_number(given: str | float, least: float = -MOST, most: float = MOST) 
     """
     value = float(given) if isinstance(given, str) and _NUMBER.fullmatch(given) else given
     if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{shortened(given)} is no number from {least:g} to {most:g}")
+        raise ValueError(f"{shortened(given)} is not a number from {least:g} to {most:g}")
     return float(value)
 
 

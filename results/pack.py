@@ -85,7 +85,7 @@ def read_pack(pack: Path, home: Path, megabytes: float = MEGABYTES) -> Packed:
             names = [member.filename for member in members]
             other = [name for name in names if not NAME.fullmatch(name)]
             if other:
-                raise ResultsError(f"{pack} is no pack: it holds {other[0]!r}")
+                raise ResultsError(f"{pack} is not a pack: it holds {other[0]!r}")
             for member in members:
                 check_member(member)
             size = sum(member.file_size for member in members) / MEGABYTE

@@ -111,7 +111,9 @@ def _entries(
         entries = [*pairs(getattr(module, attribute))]
     for name, entry in entries:
         if not isinstance(entry, kind):
-            raise RefusedError(f"{attribute} of {module.__file__}: {entry!r} is no {kind.__name__}")
+            raise RefusedError(
+                f"{attribute} of {module.__file__}: {entry!r} is not a {kind.__name__}"
+            )
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise RefusedError(
                 f"{attribute} of {module.__file__}: nothing can be called {name!r}; a name has a to"

@@ -34,7 +34,7 @@ def table_names(names: Sequence[str], protocol: str = "paper") -> list[str]:
             ]
             expanded += known
             if not known:
-                raise SpecError(f"no table of {name} has a runner yet")
+                raise SpecError(f"no table of {name} can be regenerated yet")
         else:
             registry.find_table(name)
             expanded.append(name)
@@ -48,8 +48,8 @@ def some_tables(tables: Sequence[str]) -> Sequence[str]:
             name for name, table in registry.all_tables().items() if table is not None
         )
         raise SpecError(
-            f"which table? Try first: fedtables reproduce {FIRST} (about two"
-            f" minutes). Reproducible: {known}"
+            f"name a table. A first one: fedtables reproduce {FIRST} (about two"
+            f" minutes). There are: {known}"
         )
     return tables
 
@@ -64,7 +64,7 @@ def selected(request: Request, tables: Sequence[str]) -> Selection:
     settings = request.settings or {}
     papers = {paper.key: paper for paper, _ in map(registry.find_table, tables)}
     if settings and len(papers) > 1:
-        raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
+        raise SpecError(f"--set works on tables of one paper; these belong to {', '.join(papers)}")
     paper = next(iter(papers.values()), None)
     overrides = typed_settings(settings, paper) if paper and settings else ()
     return Selection(
@@ -89,20 +89,18 @@ def check_execution(execution: Execution, device: str) -> None:
 
     if execution.precision == "tf32" and not device.startswith("cuda"):
         raise SpecError(
-            f"--precision tf32: only CUDA devices have it, this run is on {device}; use fp32 or"
-            " bf16"
+            f"--precision tf32 needs a CUDA device, and this run is on {device}; use fp32 or bf16"
         )
     if execution.compile in CUDA_GRAPHS and not device.startswith("cuda"):
         raise SpecError(
-            f"--compile {execution.compile}: it is for CUDA graphs, this run is on {device}; use"
+            f"--compile {execution.compile} needs a CUDA device, and this run is on {device}; use"
             " --compile default"
         )
     if execution.compiled and not any(
         shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")
     ):
         raise SpecError(
-            "--compile: torch.compile needs a C++ compiler; install g++ or clang++, or leave"
-            " --compile off"
+            "--compile default needs a C++ compiler; install g++ or clang++, or leave --compile off"
         )
 
 
@@ -121,7 +119,9 @@ def check_device(device: str) -> None:
             " --profile cpu for less work"
         )
     if ":" in device and int(device.partition(":")[2]) >= torch.cuda.device_count():
-        raise SpecError(f"--device {device}: this machine has {torch.cuda.device_count()} of them")
+        raise SpecError(
+            f"--device {device}: this machine has {torch.cuda.device_count()} CUDA devices"
+        )
     if device == "mps" and not torch.backends.mps.is_available():
         raise SpecError("--device mps: this machine has no usable MPS device; use --device cpu")
 

@@ -17,56 +17,62 @@ from fedtables.results.cached import in_use
 from fedtables.results.command_line import number, whole
 from fedtables.results.files import cache_home, check_writable
 
-SHARES = f"Options of --target {targets.SHARING}, whose clients share gradients or updates"
-ANSWERS = f"Options of --target {' or '.join(targets.names())}, whose clients answer"
-"""Panels of the help, of options that other targets have no use for."""
+SHARES = f"Options of --target {targets.SHARING} (clients share gradients or updates)"
+ANSWERS = f"Options of --target {' or '.join(targets.names())} (clients send answers)"
+"""Panels of the help: options that only these targets have."""
 TARGETS = (targets.SHARING, *targets.names())
 OF_SHARES, OF_ANSWERS = {"rich_help_panel": SHARES}, {"rich_help_panel": ANSWERS}
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """What is attacked, and how; the help texts say what each option means."""
+    """Options of `attack`; the help texts say what each one means."""
 
     dataset: str = option("digits", str, "data set of the private images")
-    network: str = option("lenet-sigmoid", str, "DLG and iDLG need a smooth one")
+    network: str = option(
+        "lenet-sigmoid", str, "network of the clients; DLG and iDLG need a smooth one"
+    )
     kind: str = option(
         "dlg",
         one_of("--attack", ("dlg", "idlg", "inverting")),
-        "dlg, idlg or inverting (Inverting Gradients)",
+        "attack: dlg, idlg or inverting (Inverting Gradients)",
         "--attack",
         **OF_SHARES,
     )
     target: str = option(
         targets.SHARING,
         one_of("--target", TARGETS),
-        f"{TARGETS[0]} (gradients, updates), or whose answers: {', '.join(TARGETS[1:])}",
+        f"what is attacked: {TARGETS[0]} (gradients, updates), or the answers of"
+        f" {', '.join(TARGETS[1:])}",
     )
-    images: int = quantity(10, whole(1), "private images that are attacked", **OF_SHARES)
-    clients: int = quantity(5, whole(1), "clients that are attacked", **OF_ANSWERS)
+    images: int = quantity(10, whole(1), "number of private images to attack", **OF_SHARES)
+    clients: int = quantity(5, whole(1), "number of clients to attack", **OF_ANSWERS)
     samples: int = quantity(200, whole(1), "images per client", **OF_ANSWERS)
-    epochs: int = quantity(50, whole(1), "of the clients' training", **OF_ANSWERS)
+    epochs: int = quantity(50, whole(1), "epochs of the clients' training", **OF_ANSWERS)
     image_size: int = quantity(0, whole(), "pixels of a side; 0: the data set's own")
-    iterations: int = quantity(0, whole(), "of the optimiser; 0: the attack's own default")
-    restarts: int = quantity(3, whole(1), "starts at most; another only where none succeeded")
+    iterations: int = quantity(0, whole(), "iterations of the optimiser; 0: the attack's default")
+    restarts: int = quantity(
+        3, whole(1), "most starts per image; the next one only if none succeeded"
+    )
     shares: str = option(
         "gradient",
         one_of("--shares", ("gradient", "update")),
-        "gradient, or update: the change of the weights by local training",
+        "gradient, or update (the change of the weights by local training)",
         **OF_SHARES,
     )
     batch_size: int = quantity(1, whole(1), "images per local step")
-    local_steps: int = quantity(0, whole(), "steps of an update; 0: one, or five for answers")
+    local_steps: int = quantity(0, whole(), "local steps of an update; 0: one, or five for answers")
     local_lr: float = quantity(0.05, number(), "learning rate of these steps")
     batch_norm: str = option(
         "eval",
         one_of("--batch-norm", ("eval", "train")),
-        "batch normalisation by running statistics (eval) or batches' (train)",
+        "batch normalisation with running statistics (eval) or with those of the batch (train)",
     )
     normalise: bool = switch(
-        "inputs as in training here, or in [0, 1] as in DLG's experiments", **OF_SHARES
+        "normalise inputs as in training here; without it they are in [0, 1], as in DLG's paper",
+        **OF_SHARES,
     )
-    seed: int = quantity(0, whole(), "of images, weights and starts")
+    seed: int = quantity(0, whole(), "seed of images, weights and starts")
     device: str = option("cpu", str, "cpu, cuda, cuda:1, mps", **OF_SHARES)
 
     def work(self, data: Any) -> Any:
@@ -108,7 +114,7 @@ class Attacked:
 @takes(of=Attacked)
 @in_use()
 def attack_clients(asked: Attacked, request: Request, ctx: typer.Context) -> None:
-    """Reconstruct private images from what a client shares, and show how near the attack comes."""
+    """Reconstruct private images from what a client shares, and measure how close they come."""
     from fedtables.datasets import catalogue
 
     shared = asked.target == targets.SHARING
@@ -140,7 +146,7 @@ def attack_clients(asked: Attacked, request: Request, ctx: typer.Context) -> Non
             jobs = request.jobs or default_jobs(asked.device)
             outcomes = in_processes(work.attacked, items, jobs, done, asked.device)
     except (ValueError, ArithmeticError, RuntimeError) as error:
-        raise SpecError(f"the attack cannot be run: {error}") from error
+        raise SpecError(f"the attack failed: {error}") from error
     console.print(escape(str(work)), soft_wrap=True)
     lines, table = [line for outcome in outcomes for line in outcome.lines], RichTable()
     for heading in lines[0]:
@@ -170,8 +176,8 @@ def _check_given(ctx: typer.Context, target: str, own: str, others: str) -> None
     ]
     if given:
         raise SpecError(
-            f"{', '.join(given)}: of no use with --target {target}, which has"
-            f" {', '.join(options(own).values())}, beside what all targets have"
+            f"{', '.join(given)}: --target {target} has no such option; its own are"
+            f" {', '.join(options(own).values())}"
         )
 
 

@@ -28,7 +28,7 @@ HEADINGS = ("kind", "number", "MB", "oldest", "newest", "stale", "MB stale")
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the cache is meant: that for which all of this holds."""
+    """Chooses entries of the cache: those for which all of this holds."""
 
     kinds: tuple[str, ...] = ()
     """One of these; none for any."""
@@ -56,25 +56,25 @@ def show_cache(
     ] = None,
     older_than: Annotated[
         float | None,
-        typer.Option(parser=number(), metavar="DAYS", help="what was written so long ago"),
+        typer.Option(parser=number(), metavar="DAYS", help="only entries at least this old"),
     ] = None,
     stale: Annotated[
-        bool, typer.Option("--stale", help="what no run with the present code takes")
+        bool, typer.Option("--stale", help="only entries that the present code cannot use")
     ] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="remove what is chosen; first look without it")
+        bool, typer.Option("--prune", help="remove the chosen entries; look without it first")
     ] = False,
 ) -> None:
-    """What the cache ($FEDTABLES_CACHE) holds, how large and old it is, and what is stale in it.
+    """Show the cache ($FEDTABLES_CACHE): its size, its age, and what is stale in it.
 
-    --kind, --older-than and --stale choose what is shown, and with --prune removed. Data sets and
+    --kind, --older-than and --stale choose entries. With --prune these are removed. Data sets and
     downloaded weights are never removed.
     """
     asked = Choice(tuple(choice("--kind", name, KINDS) for name in kind or ()), older_than, stale)
     if not prune:
         return _show(asked)
     if asked == Choice():
-        raise SpecError("--prune: say what, with --stale, --kind KIND or --older-than DAYS")
+        raise SpecError("--prune: choose entries with --stale, --kind KIND or --older-than DAYS")
     with cached.unused():
         _prune(asked)
 
@@ -84,7 +84,7 @@ def _show(asked: Choice) -> None:
     standings = _standings(home)
     chosen = {entry: standings[entry] for entry in asked.of(standings)}
     if not chosen and asked != Choice():
-        console.print(f"nothing of this is in {escape(str(home))}", soft_wrap=True)
+        console.print(f"{escape(str(home))} has no such entry", soft_wrap=True)
         return
     table = RichTable(title=escape(f"Cache: {home}"), title_justify="left")
     for heading in HEADINGS:
@@ -95,13 +95,13 @@ def _show(asked: Choice) -> None:
         table.add_row(name, *_amount(files), "", "")
     if chosen:
         table.add_section()
-        table.add_row("of the cache", *_line(chosen))
+        table.add_row("total of the cache", *_line(chosen))
     console.print(table)
-    console.print("stale: no run with the present code and packages takes it", soft_wrap=True)
+    console.print("stale: the present code and packages cannot use it", soft_wrap=True)
     untold = sum(s == UNTOLD and e.kind in ("cells", "stages") for e, s in chosen.items())
     if untold:
         console.print(
-            f"cells and stages of which that cannot be told: {untold}; of plug-ins give --plugin",
+            f"unknown for {untold} cells and stages; name their plug-ins with --plugin",
             soft_wrap=True,
         )
 
@@ -155,4 +155,4 @@ def _prune(asked: Choice) -> None:
     size = _megabytes(entry.size for entry in leaving)
     console.print(f"removed {len(leaving):,} from {escape(str(home))}: {size} MB", soft_wrap=True)
     if kept := len(chosen) - len(leaving):
-        console.print(f"kept {kept:,} stages, on which others rely that stay", soft_wrap=True)
+        console.print(f"kept {kept:,} stages that other kept entries need", soft_wrap=True)

@@ -41,12 +41,14 @@ VERBS: dict[str, Callable[..., None]] = {
 
 for verb, function in VERBS.items():
     app.command(verb)(function)
-app.add_typer(reports, name="reports", help="Pages, pictures and comparisons of results.")
+app.add_typer(
+    reports, name="reports", help="Build pages, pictures and regression reports from results."
+)
 
 
 def main() -> NoReturn:
     """Run the command line and end the process (`fedtables.results.command_line.run`)."""
     run(
         app,
-        "interrupted. Finished cells and stages are kept; the same command goes on from there.",
+        "interrupted. Finished cells and stages are kept. The same command goes on from there.",
     )

@@ -28,12 +28,14 @@ class FromFile:
     config: Path | None = option(  # noqa: RUF009
         None,
         lambda value: None if value is None else _file(value),
-        "take options from a TOML file; those on the command line win",
+        "take options from a TOML file; options on the command line win",
         on_command_line=Path | None,
         parser=_file,
         metavar="FILE",
     )
-    print_config: bool = switch("print the file of this command, and run nothing", "--print-config")
+    print_config: bool = switch(
+        "print this command as a TOML file, and run nothing", "--print-config"
+    )
 
 
 def configured(*, disregards: Fields = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -79,7 +81,7 @@ def asked_by(ctx: typer.Context, config: Path | None, options: Fields) -> dict[s
 def _text(command: str, asked: dict[str, Any], options: Fields) -> str:
     """The file, in the options' order. Its paths are absolute: it may lie anywhere."""
     if not asked:
-        raise SpecError("--print-config: nothing is asked for; name a table or an option")
+        raise SpecError("--print-config: name a table or an option to print")
     here = Path().absolute()
     by_key = {
         key_of(about): started(about, asked[about.name], here)

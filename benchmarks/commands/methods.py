@@ -17,16 +17,16 @@ from fedtables.results.files import COMMITTED, check_output, write_atomic
 @takes("plugins")
 def check_method(
     request: Request,
-    method: Annotated[str, typer.Argument(help="a method's name")],
+    method: Annotated[str, typer.Argument(help="name of the method")],
 ) -> None:
-    """The contract of one method: it learns, repeats, and keeps private data private."""
+    """Check one method against the contract: it learns, repeats, keeps private data private."""
     entry = registry.find_method(method)
     from fedtables.benchmarks.contract.promises import CHECKS, KEPT, judge
     from fedtables.benchmarks.running.execute import prepare_device
     from fedtables.federation.execution import DEFAULT
 
     prepare_device("cpu", 1, DEFAULT)
-    console.print(f"{escape(method)}: {len(CHECKS)} promises, each with a small federation")
+    console.print(f"{escape(method)}: {len(CHECKS)} promises, each tested on a small federation")
     broken = 0
     try:
         for verdict in judge(entry):
@@ -50,13 +50,15 @@ def write_cards(
     request: Request,
     results: Annotated[
         Path,
-        typer.Option(parser=path, metavar="PATH", help="folder of results, whose league is quoted"),
+        typer.Option(
+            parser=path, metavar="PATH", help="folder of results with the league to quote"
+        ),
     ] = COMMITTED,
     output: Annotated[
         Path, typer.Option(parser=path, metavar="FILE", help="the Markdown page")
     ] = Path("docs/reference/methods.md"),
 ) -> None:
-    """A card for each method: what it sends and promises, and what the league says of it."""
+    """Write a page with a card for each method: what it sends, its settings, its league results."""
     from fedtables.benchmarks.reporting.method_cards import cards_page
     from fedtables.reports.pages.build import league_of
 

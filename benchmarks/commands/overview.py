@@ -17,7 +17,7 @@ from fedtables.results.files import DataError
 
 
 def list_everything() -> None:
-    """Papers and tables, methods, and data sets with what is present."""
+    """List papers and tables, methods, and data sets with what is present."""
     tables = RichTable(
         "table", "what it shows", "reproducible", title="Tables", title_justify="left"
     )
@@ -57,7 +57,7 @@ def data_table() -> None:
         "data set",
         "what",
         "state",
-        "else uses",
+        "stand-in if absent",
         title=escape(f"Data sets (data home: {home})"),
         title_justify="left",
     )
@@ -65,12 +65,16 @@ def data_table() -> None:
         table.add_row(name, source.title, catalogue.state(name), ", ".join(source.stand_ins))
     console.print(table)
     if not home.is_dir():
-        console.print(f"{escape(str(home))} does not exist; FEDTABLES_DATA names another data home")
+        console.print(
+            f"{escape(str(home))} does not exist. FEDTABLES_DATA can name another data home."
+        )
 
 
 @takes("profile", "protocol")
-def show_table(request: Request, table: Annotated[str, typer.Argument(help="paper/table")]) -> None:
-    """Published numbers of a table, and its protocol card with every setting's source."""
+def show_table(
+    request: Request, table: Annotated[str, typer.Argument(help="paper/table as `list` names it")]
+) -> None:
+    """Show a table's published numbers, its claims, and every setting with its source."""
     from fedtables.benchmarks.reporting import cards
 
     if table not in registry.all_tables():
@@ -104,7 +108,7 @@ def show_table(request: Request, table: Annotated[str, typer.Argument(help="pape
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")
     else:
-        console.print(f"{table} is not yet reproducible; its published numbers are data already.")
+        console.print(f"{table} cannot be regenerated yet; its published numbers are here.")
 
 
 def _text(cell: published.PublishedCell | None) -> str:
@@ -152,10 +156,12 @@ def show_data(
     request: Request,
     download: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="fetch a data set whose licence allows it; repeatable"),
+        typer.Option(
+            metavar="NAME", help="download a data set whose licence allows it; repeatable"
+        ),
     ] = None,
 ) -> None:
-    """What data are present, verified, and how to get the rest."""
+    """Show which data sets are present and verified, and how to get the others."""
     from fedtables.datasets import catalogue
     from fedtables.datasets.digests import verified
     from fedtables.datasets.source import SYNTHETIC
@@ -163,7 +169,7 @@ def show_data(
     wanted = [catalogue.source(name) for name in dict.fromkeys(download or [])]
     for source in wanted:
         if source.download is None:
-            raise DataError(f"{source.title} cannot be fetched by a program. {source.how_to_get}")
+            raise DataError(f"{source.title} has no automatic download. {source.how_to_get}")
     for source in wanted:
         assert source.download is not None
         console.print(
@@ -174,7 +180,7 @@ def show_data(
             source.download(catalogue.data_home())
         except (OSError, RuntimeError) as error:
             raise DataError(
-                f"{source.title} could not be downloaded ({error}). Check the network, or fetch it"
+                f"{source.title} could not be downloaded ({error}). Check the network, or get it"
                 f" by hand. {source.how_to_get}"
             ) from error
     data_table()
@@ -194,9 +200,9 @@ def show_data(
                 if resolved.digest in known:
                     word = f"[green]verified by SHA-256[/]: {escape(known[resolved.digest])}"
                 elif known:
-                    word = "[yellow]unverified[/]: its content is none that is known"
+                    word = "[yellow]unverified[/]: its content has no known digest"
                 else:
-                    word = "unverified: no digest of its content is known"
+                    word = "unverified: no digest is known for it"
                 if resolved.digest not in known:
                     word += f" (SHA-256 {resolved.digest})"
                 console.print(f"{name}: {sizes}; {word}", soft_wrap=True)

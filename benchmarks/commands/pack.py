@@ -15,24 +15,26 @@ from fedtables.results.zips import MEGABYTES
 
 @in_use()
 def pack_cache(
-    file: Annotated[Path, typer.Argument(parser=path, metavar="FILE", help="the pack, a zip")],
+    file: Annotated[
+        Path, typer.Argument(parser=path, metavar="FILE", help="the file to write, a zip")
+    ],
     megabytes: Annotated[
         float,
         typer.Option(
-            parser=number(), metavar=NUMBER, help="most that it holds: of stages the newest"
+            parser=number(), metavar=NUMBER, help="largest size; the newest stages come first"
         ),
     ] = MEGABYTES,
 ) -> None:
-    """Put the cache ($FEDTABLES_CACHE) into one file: finished cells, and stages as there is room.
+    """Write the cache ($FEDTABLES_CACHE) to one file: finished cells, then stages as they fit.
 
-    `unpack` it on another machine that has the same code and packages, and give the command again:
-    it goes on from there.
+    Run `unpack` on another machine with the same code and packages. The same command then goes on
+    from there.
     """
     from fedtables.results.pack import write_pack
 
     check_output(file)
     packed = write_pack(cache_home(), file, megabytes)
-    left = f"; {packed.left} had no room in {megabytes:g} MB" if packed.left else ""
+    left = f"; {packed.left} stages did not fit into {megabytes:g} MB" if packed.left else ""
     console.print(
         f"wrote {file} with {packed.cells} finished cells and {packed.stages} stages{left}",
         soft_wrap=True,
@@ -50,13 +52,15 @@ def unpack_cache(
     ],
     megabytes: Annotated[
         float,
-        typer.Option(parser=number(), metavar=NUMBER, help="most that a pack may unpack to"),
+        typer.Option(
+            parser=number(), metavar=NUMBER, help="largest size that a pack may unpack to"
+        ),
     ] = MEGABYTES,
 ) -> None:
-    """Put what a pack holds into the cache ($FEDTABLES_CACHE), or the finished cells of a table,
-    so that `reproduce` goes on from another machine's numbers.
+    """Add the cells and stages of a pack, or the finished cells of a table, to the cache.
 
-    Says how many of these cells the present code does not accept, and why: they are computed again.
+    `reproduce` then goes on from the other machine's numbers. Cells that the present code does not
+    accept are counted, with the reason, and computed again.
     """
     from fedtables.benchmarks.running.standing import not_accepted
     from fedtables.results.pack import packed_records, read_pack, take_records
@@ -64,11 +68,11 @@ def unpack_cache(
     home = cache_home()
     table = file.suffix == ".jsonl"
     found = take_records(file, home) if table else read_pack(file, home, megabytes)
-    there = f"; {found.left} were there already" if found.left else ""
+    there = f"; {found.left} were already there" if found.left else ""
     console.print(
         f"{found.cells} finished cells and {found.stages} stages are in {cache_home()}{there}",
         soft_wrap=True,
         markup=False,
     )
     for reason, count in not_accepted(packed_records(file, cache_home())).items():
-        console.print(f"not in use here, cells: {count}: {reason}", soft_wrap=True, markup=False)
+        console.print(f"not usable here: {count} cells: {reason}", soft_wrap=True, markup=False)

@@ -16,25 +16,25 @@ from fedtables.results.files import RUNS
 
 @dataclass(frozen=True)
 class Described:
-    """Which partition; the help texts say what each option means."""
+    """Options of `partition`; the help texts say what each one means."""
 
     dataset: str = option("mnist", str, "data set")
     clients: int = quantity(10, whole(1, 1_000_000), "number of clients")
     kind: str = option(
         "iid,niid1,niid2,niid3",
         str,
-        "values of partition.kind whose samples have a class each, as a,b",
+        "kinds of partition, as a,b (values of partition.kind that need one class per sample)",
     )
     alpha: float = quantity(0.1, number(), "Dirichlet concentration")
     seed: int = quantity(0, whole(), "seed of the partition axis")
     results: Path = place(RUNS, "folder for the CSV and the picture")  # noqa: RUF009
-    indices: Path | None = place(None, "JSON for who holds which samples", "FILE")  # noqa: RUF009
+    indices: Path | None = place(None, "JSON file for all sample indices", "FILE")  # noqa: RUF009
 
 
 @takes("plugins")
 @takes(of=Described)
 def describe_partition(asked: Described, request: Request) -> None:
-    """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
+    """Describe partitions as CSV, and draw samples per client and class as a bubble plot."""
     from fedtables.benchmarks.reporting.partition import divided, draw_partition, write_indices
     from fedtables.datasets.partitions import Kind, OfClasses
 
@@ -44,8 +44,8 @@ def describe_partition(asked: Described, request: Request) -> None:
     for name in kinds:
         if name not in get_args(OfClasses):
             raise SpecError(
-                f"--kind {name} divides no samples with a class each, which alone are described"
-                f" here; use {', '.join(get_args(OfClasses))}"
+                f"--kind {name} is for samples without one class each, which this command does not"
+                f" describe; use {', '.join(get_args(OfClasses))}"
             )
     found = divided(asked.dataset, asked.clients, kinds, asked.alpha, asked.seed)
     files = draw_partition(found, asked.results)

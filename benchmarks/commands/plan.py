@@ -18,30 +18,30 @@ from fedtables.results.files import check_output, write_atomic
 
 @dataclass(frozen=True)
 class Shown:
-    """What is said of a plan; the help texts say what each option means."""
+    """Options of `plan`; the help texts say what each one means."""
 
     link: float | None = quantity(
         None,
         number_or_none,
-        "adds how long a run's bytes take on one link of this speed",
+        "add the transfer time of a run over a link of this speed",
         "--link",
         metavar="MBIT/S",
     )
     gpu: str = option(
         "h100,a100",
         text,
-        "GPUs whose hours are estimated, or files that fedtables.benchmarks.speed.cuda wrote",
+        "GPUs to estimate hours for, or files written by fedtables.benchmarks.speed.cuda",
         "--gpu",
         metavar="NAME,NAME",
     )
     limit: float | None = quantity(
         None,
         number_or_none,
-        "names the rows that this machine computes in so long",
+        "name the rows that this machine computes within this time",
         "--within",
         metavar="MINUTES",
     )
-    markdown: Path | None = place(None, "writes the table of hours there as well", "FILE")  # noqa: RUF009
+    markdown: Path | None = place(None, "write the table of hours to this file too", "FILE")  # noqa: RUF009
 
 
 @configured(disregards=fields(Request))
@@ -49,9 +49,10 @@ class Shown:
 @takes(of=Shown)
 @in_use()
 def plan_tables(shown: Shown, request: Request) -> None:
-    """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours, and
-    under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their
-    sums.
+    """Estimate what tables cost before you run them: cells, FLOPs, bytes, memory and hours.
+
+    It runs no cell. Without a table it plans the whole suite. Several tables get a sum. Under smoke
+    and cpu it adds the minutes of each row on this machine.
     """
     from fedtables.benchmarks.running import hours
     from fedtables.benchmarks.running.follow import Follower
@@ -67,9 +68,9 @@ def plan_tables(shown: Shown, request: Request) -> None:
     tables, profile, protocol = list(request.tables), request.profile, request.protocol
     link, limit, markdown = shown.link, shown.limit, shown.markdown
     if link == 0:
-        raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
+        raise SpecError(f"--link must be above 0 Mbit/s, not {link:g}")
     if limit is not None and (not tables or profile in ON_CUDA):
-        raise SpecError("--within names rows of a table, under smoke or cpu: name a table")
+        raise SpecError("--within needs a table, and the profile smoke or cpu")
     if markdown is not None:
         check_output(markdown)
     gpus = find_gpus(shown.gpu)
@@ -86,7 +87,7 @@ def plan_tables(shown: Shown, request: Request) -> None:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
         write_atomic(markdown, hours.markdown(plans, tables, profile, gpus))
-        console.print(f"written: {escape(str(markdown))}", soft_wrap=True)
+        console.print(f"wrote {escape(str(markdown))}", soft_wrap=True)
 
 
 def _papers(protocol: str) -> list[str]:

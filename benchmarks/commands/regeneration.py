@@ -100,7 +100,9 @@ def regenerate(
             )
             console.print(f"[dim]{escape(text)}[/]", soft_wrap=True)
         if profile == "smoke":
-            console.print("A smoke table proves that the table runs, not what the paper found.")
+            console.print(
+                "A smoke table shows that the code runs. It does not test what the paper found."
+            )
     return runs
 
 

@@ -38,10 +38,10 @@ OUT_OF_TIME = 75
 @configured()
 @takes()
 def reproduce_tables(request: Request) -> None:
-    """Regenerate tables: measured beside published, pictures, and the paper's claims judged.
+    """Regenerate tables: measured beside published, with pictures and judged claims.
 
-    At smoke a cell takes some four seconds of one core, the longest half a minute. So the records
-    in results/reference/smoke say, from two cores of an AMD EPYC. `plan` estimates a table here.
+    A smoke cell takes about four seconds of one core, the longest half a minute. (Measured on two
+    cores of an AMD EPYC.) `plan` estimates a table on this machine.
     """
     names = table_names(some_tables(request.tables), request.protocol)
     selection = selected(request, names)
@@ -78,14 +78,13 @@ def run_tables(
     failed = sum(record.status != OK for run in runs for record in run.records.values())
     if failed:
         errors.print(
-            f"[red]failed cells: {failed}[/]; reasons above, tracebacks in the .log beside each"
-            " table"
+            f"[red]failed cells: {failed}[/]. Reasons are above, tracebacks in each table's .log."
         )
         raise typer.Exit(1)
     if left := sum(cell.key not in run.records for run in runs for cell in run.cells):
         errors.print(
             f"the {request.minutes:g} minutes are over with {left} cells to go. Finished cells and"
-            " stages are kept; the same command, without --fresh, goes on from there.",
+            " stages are kept. The same command, without --fresh, goes on from there.",
             soft_wrap=True,
         )
         raise typer.Exit(OUT_OF_TIME)
@@ -93,10 +92,10 @@ def run_tables(
 
 @dataclass(frozen=True)
 class Swept:
-    """Over what a table is swept; the help text says what the option means."""
+    """Options of `sweep`; the help text says what each one means."""
 
     epsilon: tuple[str, ...] = option(
-        ("3.5", "6", "7.7", "10"), parse_epsilons, "privacy budgets, as in 1,3,10"
+        ("3.5", "6", "7.7", "10"), parse_epsilons, "privacy budgets (epsilon), as in 1,3,10"
     )
 
 
@@ -108,9 +107,9 @@ class Swept:
     *("fresh", "results", "replace"),
 )
 def sweep_budgets(request: Request, over: Swept) -> None:
-    """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
+    """Run a table's rows at several privacy budgets and without one; plot them over epsilon."""
     if len(request.tables) != 1:
-        raise SpecError(f"sweep takes one table, paper/table, not {len(request.tables)}")
+        raise SpecError(f"sweep needs exactly one table, not {len(request.tables)}")
     [table] = request.tables
     # Private cells train without extras, and those without a budget are compared with them.
     selection = replace(selected(request, [table]), execution=DEFAULT)
@@ -118,7 +117,7 @@ def sweep_budgets(request: Request, over: Swept) -> None:
     derived, left_out = swept(paper, spec, selection, over.epsilon)
     wanted = (selection.only or {}).get("row")
     remarks = [
-        f"left out {row.title}: {row.method} has no private form"
+        f"{row.title} is left out: {row.method} has no private form"
         for row in left_out
         if wanted is None or row.key in {*selection.add, *listed(wanted, ())}
     ]

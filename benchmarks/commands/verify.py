@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Which cells; the help texts say what each option means."""
+    """Options of `verify`; the help texts say what each one means."""
 
     cells: int = quantity(3, whole(1), "how many finished cells to draw")
-    seed: int = quantity(0, whole(), "of the draw")
+    seed: int = quantity(0, whole(), "seed of the draw")
     within: float = quantity(
         math.inf,
         number(infinite=True),
-        "draw among cells that took no longer",
+        "draw only cells that took at most this long",
         metavar="SECONDS",
     )
-    present: bool = switch("draw among cells whose data are here", "--present")
+    present: bool = switch("draw only cells whose data are present", "--present")
 
 
 @takes("jobs", "plugins")
@@ -47,13 +47,16 @@ def verify_results(
         typer.Argument(
             parser=path,
             metavar="RESULTS",
-            help="a .records.jsonl, a table's CSV, or a folder of results; without it, cells that"
+            help="a .records.jsonl, a table's CSV, or a folder of results; default: the cells that"
             " come with the package",
             show_default=False,
         ),
     ] = EMBEDDED,
 ) -> None:
-    """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
+    """Recompute recorded cells, drawn at random, and compare them.
+
+    Exit code 0: they match. 1: at least one does not. 2: none could be recomputed.
+    """
     from fedtables.benchmarks.running import machine
     from fedtables.benchmarks.running import verify as verifying
     from fedtables.benchmarks.running.events import Context
@@ -63,7 +66,8 @@ def verify_results(
     pinned = verifying.pinned_tables(results)
     if pinned:
         console.print(
-            f"as of their commits, and not drawn: {escape(', '.join(pinned))}", soft_wrap=True
+            f"not drawn, because they belong to older code: {escape(', '.join(pinned))}",
+            soft_wrap=True,
         )
     chosen = verifying.draw(records, asked.cells, asked.seed)
     workers = request.jobs or min(

@@ -46,8 +46,8 @@ def learns(method: Method) -> None:
     if (score := sum(scores) / len(scores)) < LEAST[headline]:
         raise BrokenContractError(
             f"{headline} {score:.3f} with quick = {dict(method.quick)}, its own or"
-            f" inherited, where {LEAST[headline]:g} is asked for; give quick more rounds or steps,"
-            " and check that the loss reaches the model"
+            f" inherited, but the contract needs {LEAST[headline]:g}; give quick more rounds or"
+            " steps, and check that the loss reaches the model"
         )
 
 

@@ -162,15 +162,14 @@ def reduced(
     methods: Collection[str],
     by_hand: Collection[str] = (),
 ) -> str:
-    """One line on what a reduced profile scales down for the methods, but for settings that were
-    set by hand.
+    """One line that names the settings which a reduced profile scales down for the methods, but
+    for those that were set by hand.
     """
-    parts = [
-        f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper"
-        f" {_show_value(s.paper, '; ')})"
+    names = [
+        s.name
         for s in settings_of(paper, table, methods)
         if s.is_reduced(profile) and s.name not in by_hand
     ]
-    if not parts:
-        return f"Nothing is scaled down in profile {profile}."
-    return f"Scaled down in profile {profile}: " + ", ".join(parts) + "."
+    if not names:
+        return f"Profile {profile} scales nothing down here."
+    return f"Profile {profile} scales down {len(names)} settings: {', '.join(names)}."

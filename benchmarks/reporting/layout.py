@@ -141,11 +141,13 @@ def _families_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
             continue
         known = next((name for name in r.lineage if name in run.paper.methods), None)
         if known is not None:
-            notes[r.row] = f"{titles[r.row]} has the paper's settings of {known}, its family"
+            notes[r.row] = (
+                f"{titles[r.row]} derives from {known} and has the paper's settings of it"
+            )
             continue
         notes[r.row] = (
-            f"{titles[r.row]} is of no family that the paper names: its plans local and server are"
-            " the table's, its other settings its own"
+            f"{titles[r.row]} belongs to no method of the paper: its local and server plans are the"
+            " table's, its other settings its own"
         )
         if (own := rounds[r.row]) is not None:
             counts = {row: count for row, count in rounds.items() if count not in (None, own)}

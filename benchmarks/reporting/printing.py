@@ -1,4 +1,4 @@
-"""Prints what a command was asked for of a table: its numbers, claims and files."""
+"""Prints a table's numbers, claims and files for the cells that a command names."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ def print_table(console: Console, run: TableRun, table: ShownTable) -> None:
     _print_numbers(console, run, table, asked)
     earlier = len(table.records) - len(asked)
     if earlier:
-        text = f"{earlier} cells from earlier commands into this folder are in the files alone"
+        text = f"the files have {earlier} more cells, from earlier commands into this folder"
         console.print(f"[dim]{text}; the records say when[/]", soft_wrap=True)
     print_claims(console, judge_claims(run, asked) if earlier else table.claims)
     suffixes = ("csv", "md", "records.jsonl", *(["claims.csv"] if table.claims else []), "png")
@@ -54,7 +54,7 @@ def _print_numbers(
     others = shown.loc[~shown["metric"].isin(brief["metric"]), "metric"].unique()
     if len(others):
         titles = ", ".join(scale_of(metric, layout.unit).title for metric in others)
-        console.print(f"in the files alone: {escape(titles)}", soft_wrap=True)
+        console.print(f"only in the files: {escape(titles)}", soft_wrap=True)
     if budget := budget_rows(layout, asked):
         console.print(terminal_budget(budget))
     notes = [*told, *legend(layout, brief)]
@@ -71,7 +71,7 @@ def _print_numbers(
             )
         elif key not in layout.rows:
             notes.append(
-                f"row {key} has no cell here: the public set's labels are not of the task's classes"
+                f"row {key} has no cell here: it needs public labels of the task's classes"
             )
     for note in notes:
         console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
@@ -87,9 +87,9 @@ def print_claims(console: Console, claims: Sequence[Mapping[str, str]]) -> None:
             soft_wrap=True,
         )
     if any(claim["seeds"] == "1" for claim in judged):
-        console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
+        console.print("[dim]these verdicts rest on one seed; --seeds 0,1,2 adds a spread[/]")
     if absent := len(claims) - len(judged):
-        console.print(f"[dim]{absent} claims are about cells that are not among these[/]")
+        console.print(f"[dim]claims that need cells beyond these: {absent}[/]")
 
 
 def lines_of(records: Sequence[Record], lines: pd.DataFrame) -> pd.DataFrame:

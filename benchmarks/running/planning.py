@@ -103,7 +103,7 @@ def print_plan(
         (kind, str(needed), str(computed[kind]), str(needed - computed[kind]))
         for kind, needed in plan.needed.items()
     ]
-    _print_lines(console, "Stages", ("stage", "asked for", "computed", "shared"), stages)
+    _print_lines(console, "Stages", ("stage", "needed", "computed", "shared"), stages)
     sizes = {method: (plan.bytes_up[method], plan.bytes_down[method]) for method in plan.bytes_up}
     sent = [
         (method, *(f"{size:,}" for size in both), *bandwidth.link_times(*both, link))
@@ -125,7 +125,7 @@ def print_plan(
         console.print(
             f"estimate: {here.hours(plan):,.2f} {here.title}-hours on this machine, at"
             f" {here.speed:.1e} FLOP/s ({here.source});"
-            f" peak memory about {plan.peak_bytes / hours.GIB:.2f} GiB per process, beside the"
+            f" peak memory about {plan.peak_bytes / hours.GIB:.2f} GiB per process, without the"
             " framework",
             soft_wrap=True,
         )
@@ -136,9 +136,9 @@ def print_plan(
                 soft_wrap=True,
             )
     for text in hours.too_large({name: plan}, gpus):
-        console.print(f"{text} (the largest of its cells)", soft_wrap=True)
+        console.print(f"{text} (its largest cell)", soft_wrap=True)
     for work, count in plan.unplanned.items():
-        console.print(f"not planned, cells: {count}: {work}", soft_wrap=True)
+        console.print(f"not planned: {count} cells: {work}", soft_wrap=True)
     for asked, label in plan.data.items():
         console.print(escape(f"data: {asked}: {label}"))
     for column, why in table.unmeasured:
@@ -170,7 +170,7 @@ def print_rows(
         known = ("", "", "not known") if math.isnan(time["seconds"]) else (*passed, source)
         lines.append((str(row), str(time["cells"]), *known))
     headings = ("row", "cells", "of one core", f"with --jobs {jobs}", "by")
-    title = "Minutes a row here, each alone, with nothing cached"
+    title = "Minutes per row on this machine, each alone, with an empty cache"
     _print_lines(console, title, headings, lines)
     console.print(
         f"all rows together: {hours.shown(wall_of(rows, jobs) / 60)} minutes with"

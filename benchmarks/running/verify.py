@@ -100,7 +100,7 @@ def finished_records(path: Path, within: float = math.inf, present: bool = False
         ]
     if not finished:
         raise ResultsError(
-            f"{path} holds no record of a finished cell that is asked for; give a folder, CSV or"
+            f"{path} has no record of a finished cell that fits; give a folder, CSV or"
             " records of `reproduce`"
         )
     return finished

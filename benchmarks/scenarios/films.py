@@ -120,8 +120,8 @@ def site_of(configuration: Configuration, data: ResolvedData) -> FilmSite:
     known = annotations_of(catalogue.source(data.asked)).get("findings")
     if known is None or data.asked not in settings.sites:
         raise DataError(
-            f"{data.asked} has no findings that a table asks for; use chest films such as nih-cxr14"
-            " or chexpert"
+            f"{data.asked} has no findings, which this table needs; use chest films such as"
+            " nih-cxr14 or chexpert"
         )
     findings = tuple(settings.sites[data.asked].split("+"))
     for finding in findings:

@@ -192,7 +192,7 @@ def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dic
             some = ", ".join(n for n, site in sites.items() if len(site.samples("test")))
             raise DataError(
                 f"pixels.test: {name} has no test samples, or none with as many labelled pixels as"
-                f" pixels.least ({how.least}) asks for; with some: {', '.join(some) or 'none'}"
+                f" pixels.least ({how.least}) demands; sets with some: {', '.join(some) or 'none'}"
             )
     return asked
 

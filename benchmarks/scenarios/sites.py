@@ -181,7 +181,7 @@ def names_of(text: str) -> dict[str, str]:
     """
     pairs = [pair.partition("=") for pair in filter(None, text.split("+"))]
     if not all(name and called for name, _, called in pairs):
-        raise DataError(f"{text!r} is no list of names; write it as in ixi-t1=i+fastmri-t1=f")
+        raise DataError(f"{text!r} is not a list of names; write it like ixi-t1=i+fastmri-t1=f")
     return {name: called for name, _, called in pairs}
 
 

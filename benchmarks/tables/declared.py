@@ -61,7 +61,7 @@ def check_declared(method: type[Method], path: str) -> None:
     for name in method.quick:
         if name not in fields and not str(name).startswith(PLANS):
             raise SpecError(
-                f"{path}: quick of {method.__name__} names {name!r}, which is no field;"
+                f"{path}: quick of {method.__name__} names {name!r}, which is not a field;"
                 f" {near(str(name), fields)}"
             )
     quick = {n: v for n, v in method.quick.items() if n in fields and fields[n].init}

@@ -41,7 +41,7 @@ def _import(name: str, path: Path) -> None:
     inside = [str(path)] if path.is_dir() else None
     spec = importlib.util.spec_from_file_location(name, source, submodule_search_locations=inside)
     if spec is None or spec.loader is None:
-        raise SpecError(f"plug-in {path} is no Python file; its name ends in .py")
+        raise SpecError(f"plug-in {path} is not a Python file; its name must end in .py")
     own = [other for other in sys.modules if other.startswith(f"{name}.")]
     for other in (*own, *_beside):
         sys.modules.pop(other, None)

@@ -240,7 +240,9 @@ def used(paths: Iterable[str | Path]) -> Iterator[None]:
     for plugin in paths:
         path = Path(plugin).resolve()
         if not path.is_file() and not _is_package(path):
-            raise SpecError(f"--plugin {plugin}: there is no such file or package")
+            raise SpecError(
+                f"--plugin {plugin}: no such file or package; a package needs an __init__.py"
+            )
         if places.setdefault(path.stem, path) != path:
             raise SpecError(
                 f"two plug-ins are called {path.stem!r}: {places[path.stem]} and {path}; rename one"

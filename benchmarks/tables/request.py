@@ -99,15 +99,15 @@ def tables_like(begun: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Request:
-    """All that can be asked of a run. Make one by `requested`, which reads and checks the values.
+    """The options of a run. Make one with `requested`, which reads and checks the values.
 
-    The help texts say what each option means.
+    The help text of a field says what the option means.
     """
 
     tables: tuple[str, ...] = option(
         (),
         lambda value: tuple(map(text, several(value))),
-        "paper/table, as `list` names them; or a paper for all of its tables",
+        "paper/table as `list` names it, or a paper for all its tables",
         on_command_line=list[str] | None,
         shown_as=typer.Argument,
         autocompletion=tables_like,
@@ -115,31 +115,31 @@ class Request:
     profile: str = option(
         "smoke",
         one_of("--profile", PROFILES),
-        "smoke (embedded data, seconds to minutes), cpu (real data, reduced), gpu (the paper's"
-        " networks, schedules cut to half an hour, CUDA), paper (full scale, CUDA)",
+        "smoke: embedded data, seconds to minutes. cpu: real data, reduced. gpu: the paper's"
+        " networks, short schedules, CUDA. paper: full scale, CUDA",
         autocompletion=lambda: PROFILES,
     )
     protocol: str = option(
         "paper",
         one_of("--protocol", PROTOCOLS),
-        "paper, or released: what the authors' code does where it departs",
+        "paper, or released: follow the authors' code where it differs from the paper",
         autocompletion=lambda: PROTOCOLS,
     )
     only: Mapping[str, tuple[str, ...]] | None = option(
         None,
         read_only,
-        "only these columns or rows; values may be a,b; repeatable",
+        "run only these columns or rows, as in dataset=mnist or row=fedavg,feddf; repeatable",
         on_command_line=list[str] | None,
         metavar="KEY=VALUE",
     )
-    methods: str = option("", text, "add methods as rows, drop rows", metavar="+NAME,-NAME")
+    methods: str = option("", text, "add rows (+NAME) or drop rows (-NAME)", metavar="+NAME,-NAME")
     seeds: tuple[int, ...] = option(
-        (0,), read_seeds, "comma-separated; tables print mean and standard deviation over them"
+        (0,), read_seeds, "seeds, as in 0,1,2; tables show mean and standard deviation"
     )
     settings: Mapping[str, Scalar] | None = option(
         None,
         read_settings,
-        "a setting of your own; the table's files are named apart; repeatable",
+        "change a setting for this run; its files get a name of their own; repeatable",
         "--set",
         on_command_line=list[str] | None,
         metavar="SETTING=VALUE",
@@ -147,76 +147,76 @@ class Request:
     plugins: tuple[str, ...] = option(
         (),
         lambda value: tuple(str(path(one)) for one in several(value)),
-        "a file or package with a method, networks or data sets; repeatable",
+        "file or package with a method, networks or data sets; repeatable",
         "--plugin",
         on_command_line=list[Path] | None,
         parser=path,
         metavar="PATH",
     )
-    require_real: bool = switch("refuse stand-in data")
-    jobs: int = quantity(0, whole(), "worker processes; 0: one per core, one on a GPU")
+    require_real: bool = switch("fail where real data are absent, instead of using stand-ins")
+    jobs: int = quantity(0, whole(), "worker processes; 0: one per core, or one on a GPU")
     device: str = option(
-        "", check_device_name, "cpu, cuda, cuda:1, mps; default: cuda for gpu and paper, else cpu"
+        "", check_device_name, "cpu, cuda, cuda:1 or mps; default: cuda for gpu and paper, else cpu"
     )
     threads: int = quantity(
-        1, whole(1, 1024), "threads per worker; two workers of one thread beat one of two"
+        1,
+        whole(1, 1024),
+        "threads per worker; two workers of one thread are faster than one of two",
     )
     precision: str = option(
         "",
         one_of("--precision", ("", *PRECISIONS)),
-        "of training: fp32, tf32 (CUDA), bf16 (autocast); default: bf16 for gpu, else fp32;"
-        " files are named apart",
+        "precision of training: fp32, tf32 (CUDA) or bf16 (autocast); default: bf16 for gpu,"
+        " else fp32; files get a name of their own",
     )
     compiled: str = option(
         "",
         one_of("--compile", ("", *COMPILE)),
-        "torch.compile for training: off, default, reduce-overhead (CUDA graphs); or graphs:"
-        " whole steps as CUDA graphs, not compiled; default: graphs for gpu, else off",
+        "how training steps run: off, default (torch.compile), reduce-overhead (the same with"
+        " CUDA graphs), graphs (CUDA graphs without compiling); default: graphs for gpu, else off",
         "--compile",
     )
     stacked: int = quantity(
         1,
         whole(1),
-        "clients trained side by side, a step of each in turn; for GPUs and small networks,"
+        "train this many clients at once, one step of each in turn; for small networks on GPUs,"
         " with --compile graphs",
     )
     ray: str = option(
         "",
         text,
-        "run cells as Ray tasks: local, auto, or host:port of a cluster",
+        "run cells as tasks on Ray: local, auto, or host:port of a cluster",
         "--ray",
         metavar="ADDRESS",
     )
-    num_cpus: float = quantity(
-        0.0, number(), "with --ray: processors of a cell; 0: as many as --threads"
-    )
+    num_cpus: float = quantity(0.0, number(), "with --ray: CPUs per cell; 0: as many as --threads")
     num_gpus: float | None = quantity(
         None,
         number_or_none,
-        "with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda",
+        "with --ray: GPUs per cell; 0.25 puts four cells on one GPU; default: 1 on cuda",
     )
     ray_cache: str = option(
         "",
         text,
-        "with --ray: fetch (stages travel through Ray) or shared (all nodes see FEDTABLES_CACHE)",
+        "with --ray: fetch (stages travel through Ray) or shared (every node sees FEDTABLES_CACHE)",
     )
-    fresh: bool = switch("compute everything again, cached or not")
+    fresh: bool = switch("compute everything again, even what is cached")
     results: Path = place(RUNS, "folder for CSV, plots and records")  # noqa: RUF009
     replace: bool = switch(
-        "let a table's files lose cells that this command neither computes nor finds"
+        "allow a table's files to lose cells that this command neither computes nor finds"
     )
     plain: bool = switch(
-        "pictures without title and provenance, for a paper whose caption has both"
+        "draw pictures without title and footnote, for a paper whose caption has both"
     )
     minutes: float = quantity(
         0.0,
         number(),
-        "stop after so long, before a cluster's limit does; the same command goes on",
+        "stop after this many minutes; the same command goes on later; 0: no limit",
     )
     log_to: str = option(
         "",
         one_of("--log-to", ("", TENSORBOARD)),
-        "keep losses, metrics, bytes and epsilon as they grow, in RESULTS/tensorboard",
+        "write losses, metrics, bytes and epsilon to RESULTS/tensorboard during the run",
         metavar=TENSORBOARD,
     )
 

@@ -55,9 +55,9 @@ def _parsed(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SpecError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise SpecError(f"{path} is no text in UTF-8") from None
+        raise SpecError(f"{path} is not UTF-8 text") from None
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"{path} is no TOML: {error}") from None
+        raise SpecError(f"{path} is not valid TOML: {error}") from None
     if not parsed:
         raise SpecError(f'{path} says nothing; it begins with tables = ["PAPER/TABLE"]')
     return parsed

@@ -78,7 +78,7 @@ def typed_settings(given: Mapping[str, Scalar], paper: Paper) -> tuple[tuple[str
         try:
             overrides[name] = _typed_like(known[name], value)
         except ValueError as error:
-            raise SpecError(f"--set {name}={value}: it is {error}") from None
+            raise SpecError(f"--set {name}={value}: it must be {error}") from None
     return tuple(sorted(overrides.items()))
 
 

@@ -63,7 +63,7 @@ def costs_of(
         was, now = (math.fsum(r.seconds for r in side) for side in zip(*pairs, strict=True))
         why = _unlike(pairs, TIMED_ALIKE)
         if not why and was < SHORT_S:
-            why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
+            why = f"the base took {was:.1f} s; times below {SHORT_S:g} s vary too much"
         missing = Difference(key, NOT_COMPARED, why=why, kind=COST)
         found.append(missing if why else _by_ratio(key, (was, now), allowed, SLOWER, COST))
     return found
@@ -127,9 +127,7 @@ def read_speed(path: Path) -> tuple[str, Mapping[str, float]]:
         name = cpu.get("brand_raw") or info.get("processor") or info.get("machine")
         medians = {entry["fullname"]: float(entry["stats"]["median"]) for entry in found}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ResultsError(
-            f"{path} is no file of pytest-benchmark's --benchmark-json: {error}"
-        ) from error
+        raise ResultsError(f"{path} is not a file of pytest --benchmark-json: {error}") from error
     if not medians:
         raise ResultsError(f"{path} has no benchmark")
     return f"{name}, {cpu.get('count')} cores", medians

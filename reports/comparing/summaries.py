@@ -93,7 +93,7 @@ def rule_text(differences: Sequence[Difference], rule: Rule) -> str:
     if any(ANOTHER_MACHINE in d.why for d in differences):
         parts.append(f"{ANOTHER_MACHINE}: at least the spread of test set and rounding")
     parts.append("bytes and ε equal")
-    parts += ["values equal where seeds, machine and packages are"] if rule.exact else []
+    parts += ["values equal where seeds, machine and packages agree"] if rule.exact else []
     ratios = {"time": rule.time_ratio, "memory": rule.memory_ratio}
     parts += [f"{what} at most x {most:g}" for what, most in ratios.items() if most]
     return "; ".join(parts)

@@ -12,23 +12,22 @@ from fedtables.reports.tables.table import ShownTable
 from fedtables.results.record import OK, Record
 
 EXCHANGED: Mapping[str, str] = {
-    "distillation": "the fit looks at the public images",
-    "param-transfer": "parameters or gradients cross, in either direction",
+    "distillation": "the method uses the public images",
+    "param-transfer": "parameters or gradients are sent, up or down",
     "privacy": (
-        "nothing leaves a client but outputs, attention, votes and labels or their counts: no"
-        " parameters, gradients, features or images; what these outputs tell of its samples is"
-        " bounded by nothing, and labelled samples that a server holds for validation (FedDF) are"
-        " counted as its own"
+        "a client sends only outputs, attention, votes, labels or their counts: no parameters,"
+        " gradients, features or images. This is no privacy guarantee: nothing bounds what the"
+        " outputs reveal. Labelled validation samples of a server (FedDF) count as the server's"
     ),
     "asynchronous": (
-        "nothing comes down to a client, and none sends the same kind of thing in two rounds; so a"
-        " one-shot method is, and one whose clients answer anew in every epoch is not"
+        "clients receive nothing, and no client sends the same kind of message in two rounds. A"
+        " one-shot method is asynchronous; one whose clients answer in every epoch is not"
     ),
 }
 """What each property says of a run, as it is derived."""
 SCORED: Mapping[str, str] = {
     **EXCHANGED,
-    "networks-differ": "the fit goes through with clients of two kinds of network",
+    "networks-differ": "the method runs with clients of two kinds of network",
 }
 """The same of a scorecard's."""
 
@@ -73,7 +72,7 @@ def crossed(titles: Mapping[str, str], records: Sequence[Record]) -> list[str]:
         for row, title in titles.items()
         if row in kinds
     ]
-    return ["crossed: " + "; ".join(rows)] if rows else []
+    return ["sent: " + "; ".join(rows)] if rows else []
 
 
 def _named(kinds: set[str], way: str) -> str:
@@ -88,15 +87,15 @@ def ranked(found: Standings) -> str:
     ranks = ranking(found)
     titles = {method.row: method.title for method in found.methods}
     if len(ranks["mean_rank"]) < 2:
-        return "no two methods were run in the same conditions: no ranks"
+        return "no ranks, because no two methods were run in the same conditions"
     order = ", ".join(f"{titles[row]} {rank:.2f}" for row, rank in ranks["mean_rank"].items())
     apart = ranks["critical_difference"]
     left_out = {"lack a condition": ranks["not_ranked"], "break the contract": ranks["broken"]}
     return (
-        f"mean ranks of accuracy over {ranks['conditions']} conditions: {order}; two that differ by"
-        f" less than {apart:.2f} are not told apart (Nemenyi, 5 %)"
+        f"mean ranks of accuracy over {ranks['conditions']} conditions: {order}; a difference below"
+        f" {apart:.2f} does not separate two methods (Nemenyi, 5 %)"
         + "".join(
-            f"; not ranked, for they {why}: {', '.join(titles[row] for row in rows)}"
+            f"; not ranked, because they {why}: {', '.join(titles[row] for row in rows)}"
             for why, rows in left_out.items()
             if rows
         )

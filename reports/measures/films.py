@@ -9,8 +9,8 @@ class Attention(Pictured):
     drawn_by = "fedtables.reports.drawing.pictures.attention"
     made = "central"
     which = (
-        "the picture shows 4 films at most, each of another finding, where the most local"
-        " models look anywhere"
+        "the picture shows at most 4 films, one per finding: those at which the most local models"
+        " look"
     )
 
 

@@ -43,7 +43,7 @@ class Segmentations(Pictured):
     """A line of images per test image, and their numbers."""
 
     drawn_by = "fedtables.reports.drawing.pictures.segmentations"
-    which = "the numbers are of the test images in the picture alone, not of the whole test set"
+    which = "the numbers are for the test images in the picture, not for the whole test set"
     of_seed = "; the picture is"
 
 

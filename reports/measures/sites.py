@@ -15,7 +15,7 @@ class Contours(Pictured):
 
     statistic = True
     drawn_by = "fedtables.reports.drawing.pictures.contours"
-    which = "the picture shows the middle of the test image of each site that has most labelled"
+    which = "the picture shows, for each site, the middle of the test image with the most labels"
 
 
 class ErrorMaps(Pictured):
@@ -24,8 +24,8 @@ class ErrorMaps(Pictured):
     statistic = True
     drawn_by = "fedtables.reports.drawing.pictures.error_maps"
     which = (
-        "the picture shows the middle slice of each site's first test subject; below each"
-        " reconstruction is the mean of its absolute error on that slice"
+        "the picture shows the middle slice of each site's first test subject, and below each"
+        " reconstruction its mean absolute error on that slice"
     )
 
 

@@ -205,9 +205,9 @@ def draw_axes(found: Standings, path: Path, about: str) -> None:
 
 
 DRAWN: Mapping[str, Callable[[Standings, Path, str], None]] = {
-    "Mean ranks of accuracy; methods whose bars overlap are not told apart": draw_ranks,
-    "Accuracy against what it costs; the line joins methods that nothing beats": draw_fronts,
-    "Each method on every axis, from the worst of all to the best, the others in grey": draw_axes,
+    "Mean ranks of accuracy. Overlapping bars: the data do not separate these methods": draw_ranks,
+    "Accuracy against cost. The line joins methods that no other beats in both": draw_fronts,
+    "Each method on every axis, from the worst method to the best; the others in grey": draw_axes,
 }
 """The page's pictures by title."""
 

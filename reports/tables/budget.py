@@ -101,7 +101,7 @@ def unequal_rows(layout: Layout, records: Sequence[Record]) -> dict[str, str]:
         roots = [other for other in by_row if lineages.get(other, ("",))[0] == lineage[-1]]
         root = layout.own if layout.own in roots else next(iter(roots), row)
         if differences := _differences(by_row[row], by_row[root], tolerance):
-            unequal[row] = f"not the budget of {layout.rows[root]}: {', '.join(differences)}"
+            unequal[row] = f"another budget than {layout.rows[root]}: {', '.join(differences)}"
     return unequal
 
 
@@ -115,7 +115,7 @@ def _differences(runs: pd.DataFrame, root: pd.DataFrame, tolerance: float) -> li
         shares = own[others > 0] / others[others > 0] - 1
         share = max(shares, key=abs, default=0.0)
         if new:
-            texts.append(f"{name} {new:,.0f} in place of none")
+            texts.append(f"{name} {new:,.0f} instead of none")
         elif abs(share) > tolerance:
             texts.append(f"{name} {100 * share:+,.1f} %")
     return texts

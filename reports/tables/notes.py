@@ -1,5 +1,5 @@
-"""What a reader is told below a table: what its marks mean, of how many values its means are, how a
-run became its number, what was spent, and what failed.
+"""The notes below a table: marks, counts behind means, how a run became its number, epsilon spent,
+and failures.
 """
 
 from collections.abc import Iterable
@@ -21,18 +21,18 @@ from fedtables.results.record import OK
 from fedtables.results.store import Line, records_of
 
 NOT_SETTLED = (
-    "cut short: the metric had not settled when the run ended (last tenth of its epochs against the"
-    " tenth before)"
+    "cut short: the metric was still changing when the run ended (last tenth of its epochs against"
+    " the tenth before)"
 )
 LEFT_OUT = (
-    "(n of m): a mean over the n of m values that are defined; not bold, not ranked, and not"
-    " compared with one of more"
+    "(n of m): the mean of n values, because m - n are not defined; it is not bold, not ranked, and"
+    " not compared with a mean over more values"
 )
-"""What a reader is told of such numbers."""
+"""The note below such numbers."""
 UNCOUNTED = (
-    "HD95: images with one empty mask were left out, and of how many images it is was not counted"
+    "HD95: images with one empty mask were left out; how many images were left is not recorded"
 )
-"""What a reader is told of results that are older than the counts."""
+"""The note below results from before the counts were kept."""
 
 
 def is_uncounted(line: Line) -> bool:
@@ -83,19 +83,19 @@ def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def bold(layout: Layout) -> str:
     """What is bold in a table, in words."""
-    bounds = ", upper bounds (†) left out" if layout.oracles & set(layout.rows) else ""
-    return f"best of its column{bounds}, if no other row's mean ± std over seeds reaches it"
+    bounds = " (upper bounds † left out)" if layout.oracles & set(layout.rows) else ""
+    return f"the best of its column{bounds}, unless another row's mean ± std over seeds reaches it"
 
 
 def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
     shown = blocks(layout, lines)
     in_print = any(block.in_print for block in shown)
-    brackets = ", in brackets published and measured - published" if in_print else ""
-    notes = [f"measured{brackets}; bold: {bold(layout)}"]
+    brackets = " (published, measured - published)" if in_print else ""
+    notes = [f"cells: measured{brackets}; bold: {bold(layout)}"]
     if layout.oracles & set(layout.rows):
         notes.append(
-            "† upper bound: uses what no real server has, labels of the public set, or the clients'"
+            "† upper bound: uses what no real server has: labels of the public set, or the clients'"
             " samples or teachers"
         )
     if any(map(cut_short, records_of(lines))):
@@ -104,7 +104,7 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     notes += unequal_notes(layout)
     notes += [block_title(block) for block in shown if block.scale.sign < 0]
     notes += [
-        f"{block.scale.title}: not compared with print, for it is {block.unlike}"
+        f"{block.scale.title}: not compared with print, because it is {block.unlike}"
         for block in shown
         if block.unlike
     ]

@@ -56,7 +56,7 @@ function show() {
   const hidden = methods.length - shown.length;
   const seeds = [...new Set(chosen.filter((c) => keys.includes(c.key)).map((c) => c.seeds))].sort((a, b) => a - b);
   const others = Object.entries(profiles).map(([other, of]) => [other, of.methods.filter((m) => !methods.some((o) => o.row === m.row)).map((m) => m.title)])
-    .filter(([, titles]) => titles.length).map(([other, titles]) => `; under ${other} alone: ${titles.join(", ")}`);
+    .filter(([, titles]) => titles.length).map(([other, titles]) => `; only under ${other}: ${titles.join(", ")}`);
   document.getElementById("count").textContent = `Profile ${profile}: ${keys.length} of ${conditions.length} conditions (seeds: ${seeds.join(", ")}); ${ranked.length} methods ranked`
     + (hidden ? `, ${hidden} hidden by what is demanded` : "")
     + (Number.isFinite(apart) ? `; critical difference ${apart.toFixed(2)} ranks` : "") + others.join("");
@@ -83,9 +83,9 @@ function row(m, rank, keys) {
 // work of clients.
 function pick(able, ranked, ranks, apart, name, keys, sent) {
   const text = document.getElementById("pick");
-  if (!keys.length) { text.textContent = "No method was run under such conditions."; return; }
-  if (!able.length) { text.textContent = "No method does all that is demanded: loosen a constraint."; return; }
-  if (!ranked.length) { text.textContent = "No method was run in all of these conditions: choose fewer."; return; }
+  if (!keys.length) { text.textContent = "No method was run in these conditions."; return; }
+  if (!able.length) { text.textContent = "No method meets all constraints. Loosen one."; return; }
+  if (!ranked.length) { text.textContent = "No method was run in all of these conditions. Choose fewer."; return; }
   const told = columns.find((c) => c.name === name), sign = told.better === "lower" ? -1 : 1, at = (m) => meanOf(m, name, keys);
   const best = ranked.reduce((a, b) => (ranks.get(a) <= ranks.get(b) ? a : b));
   const near = ranked.filter((m) => ranks.get(m) - ranks.get(best) < apart && sign * (at(best) - at(m)) <= 1);
@@ -96,12 +96,12 @@ function pick(able, ranked, ranks, apart, name, keys, sent) {
   if (Number.isFinite(work(chosen))) facts.push(`${written(work(chosen), rough)} TFLOP at clients`);
   const title = document.createElement("strong");
   title.textContent = chosen.title;
-  const why = ranked.length === 1 ? "it is the only one that does all that is demanded and was run in all of these conditions"
+  const why = ranked.length === 1 ? "it is the only method that meets all constraints and was run in all of these conditions"
     : chosen === best ? "it has the best mean rank"
-      : `it is no more than a point below ${best.title}, which has the best mean rank, and asks less work of clients`;
+      : `it is at most one point below ${best.title}, which has the best mean rank, and clients compute less`;
   const others = ranked.filter((m) => m !== chosen && Math.abs(ranks.get(m) - ranks.get(chosen)) < apart).map((m) => m.title);
   const count = `${keys.length} condition${keys.length > 1 ? "s" : ""}`;
-  const alike = others.length ? `${count} ${keys.length > 1 ? "do" : "does"} not tell it apart from ${others.join(", ")}.`
+  const alike = others.length ? `${count} ${keys.length > 1 ? "do" : "does"} not separate it from ${others.join(", ")}.`
     : ranked.length > 1 ? "It differs from all others by more than the critical difference." : "";
   text.replaceChildren("Pick ", title, ` (${facts.join(", ")}): ${why}. `, alike);
 }

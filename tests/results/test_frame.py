@@ -167,7 +167,7 @@ def test_a_damaged_line_is_named(tmp_path):
     files.write_records(FOUR)
     path = files.path("records.jsonl")
     path.write_text(path.read_text() + '{"table": "dlad/table2"\n')
-    with pytest.raises(ResultsError, match=r"table2\.records\.jsonl line 5 is no record"):
+    with pytest.raises(ResultsError, match=r"table2\.records\.jsonl line 5 is not a record"):
         load(tmp_path)
 
 

@@ -26,7 +26,7 @@ def test_whole_numbers(text, value):
     ["", " ", "1_0", "+1", "1.0", "1e3", "0x10", "\u0661", "1" * 5000, str(MOST_WHOLE + 1), "nan"],
 )
 def test_what_is_no_whole_number(text):
-    with pytest.raises(ValueError, match="is no whole number"):
+    with pytest.raises(ValueError, match="is not a whole number"):
         whole_number(text)
 
 
@@ -39,14 +39,14 @@ def test_numbers(text, value):
 
 @pytest.mark.parametrize("text", ["", "inf", "nan", "1e400", "1e13", "1_0", "\u00bd", "e3", "."])
 def test_what_is_no_number(text):
-    with pytest.raises(ValueError, match="is no number"):
+    with pytest.raises(ValueError, match="is not a number"):
         finite_number(text)
 
 
 def test_bounds_are_part_of_the_message():
-    with pytest.raises(ValueError, match="'0' is no whole number from 1 to 9"):
+    with pytest.raises(ValueError, match="'0' is not a whole number from 1 to 9"):
         whole_number("0", 1, 9)
-    with pytest.raises(ValueError, match=r"'-1' is no number from 0 to 2.5"):
+    with pytest.raises(ValueError, match=r"'-1' is not a number from 0 to 2.5"):
         finite_number("-1", 0, 2.5)
 
 

@@ -101,7 +101,7 @@ def test_a_file_that_no_cache_has_is_refused_before_anything_is_written(tmp_path
     with zipfile.ZipFile(pack, "w") as archive:
         archive.writestr(f"cells/aa/{KEYS[0]}.json", "{}")
         archive.writestr(name, "{}")
-    with pytest.raises(ResultsError, match="is no pack: it holds"):
+    with pytest.raises(ResultsError, match="is not a pack: it holds"):
         read_pack(pack, home)
     assert not home.exists()
 

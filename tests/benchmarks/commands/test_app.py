@@ -57,7 +57,7 @@ def test_a_shell_completes_what_is_typed(typed, completions):
 
 def test_help_says_how_long_smoke_takes_as_the_records_have_it(command):
     said = " ".join(command("reproduce", "--help").stdout.split())
-    assert "some four seconds of one core, the longest half a minute" in said
+    assert "about four seconds of one core, the longest half a minute" in said
     seconds = [
         json.loads(line)["seconds"]
         for path in (ROOT / "results/reference/smoke").rglob("*.records.jsonl")

@@ -40,7 +40,7 @@ def test_kinds_are_counted_and_nothing_is_stale_after_a_run(begun):
     assert told["weights"][:2] == ["1", "2.000"]
     assert told["data sets"][:2] == ["1", "1.500"]
     whole = sum(entry.size for entry in entries(folder / "cache"))
-    assert float(told["of the cache"][1]) == pytest.approx(whole / 1e6, abs=6e-4)
+    assert float(told["total of the cache"][1]) == pytest.approx(whole / 1e6, abs=6e-4)
 
 
 def test_a_pruned_cell_is_computed_again_with_the_same_digits(begun):
@@ -58,9 +58,9 @@ def test_what_is_chosen_is_shown_first_and_only_what_is_old_enough(begun):
     for entry in stages:
         os.utime(entry.files[0], (time.time() - 3 * 86_400,) * 2)
     told = table_of(run(folder, "cache", "--older-than", "2").stdout)
-    assert told["of the cache"][0] == str(len(stages))
-    assert "nothing of this" in run(folder, "cache", "--older-than", "4").stdout
-    assert "nothing of this" in run(folder, "cache", "--kind", "plans").stdout
+    assert told["total of the cache"][0] == str(len(stages))
+    assert "no such entry" in run(folder, "cache", "--older-than", "4").stdout
+    assert "no such entry" in run(folder, "cache", "--kind", "plans").stdout
     assert len(entries(folder / "cache", "stages")) == len(stages)
     told = run(folder, "cache", "--older-than", "2", "--prune").stdout
     assert f"removed {len(stages)} from" in told
@@ -101,7 +101,7 @@ def test_a_finished_cell_of_other_code_is_stale(begun):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--prune",), "say what"),
+        (("--prune",), "choose entries"),
         (("--kind", "cell"), "did you mean cells"),
         (("--older-than", "-1"), "number from 0"),
         (("--older-than", "soon"), "number"),

@@ -43,17 +43,17 @@ def test_unpacked_cells_that_the_present_code_or_data_do_not_accept_are_counted(
     by_set = run(tmp_path, "unpack", str(committed)).stdout
     assert "48 finished cells" in by_set
     for name in ("MNIST", "CIFAR-10", "CIFAR-10 halves"):
-        assert f"not in use here, cells: 16: {name} is not under " in by_set
+        assert f"not usable here: 16 cells: {name} is not under " in by_set
     begun = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *CLIENT)
     assert begun.returncode == 0
     [records] = (tmp_path / "results").rglob("*.records.jsonl")
     [own] = read_records(records)
     older = tmp_path / "older.records.jsonl"
     older.write_text(records_text([replace(own, code="of another commit")]))
-    for already in ("1 finished cells", "1 were there already"):
+    for already in ("1 finished cells", "1 were already there"):
         told = run(tmp_path / "there", "unpack", str(older)).stdout
         assert already in told
-        assert "not in use here, cells: 1: computed by other code or packages" in told
+        assert "not usable here: 1 cells: computed by other code or packages" in told
 
 
 def test_what_cannot_be_unpacked_is_refused_in_one_line(tmp_path):

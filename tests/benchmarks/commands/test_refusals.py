@@ -13,7 +13,7 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
     ("arguments", "message"),
     [
         ("reproduce dlad/tabel2", "did you mean .*dlad/table2"),
-        ("reproduce", "Try first: fedtables reproduce dlad/table2"),
+        ("reproduce", "A first one: fedtables reproduce dlad/table2"),
         ("reproduce dlad/table2 --profile cpuu", "did you mean cpu"),
         ("reproduce dlad/table2 --protocol released", "released no code"),
         ("reproduce dlad/table2 --methods +dald", "unknown method 'dald'; did you mean dlad"),
@@ -35,7 +35,7 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
         ("reproduce dlad/table2 --compile of", "--compile of: no such value; did you mean off"),
         (
             "reproduce dlad/table2 --precision tf32",
-            "only CUDA devices have it, this run is on cpu; use fp32 or bf16",
+            "needs a CUDA device, and this run is on cpu; use fp32 or bf16",
         ),
         (
             "reproduce dlad/table2 --compile reduce-overhead",
@@ -43,7 +43,7 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
         ),
         (
             "reproduce dlad/table2 --compile graphs",
-            "--compile graphs: it is for CUDA graphs, this run is on cpu; use --compile default",
+            "--compile graphs needs a CUDA device, and this run is on cpu; use --compile default",
         ),
         (
             "reproduce dlad/table2 --stacked 4 --compile default",
@@ -76,19 +76,19 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
         ("sweep fediod/table7", "no number per row and column to sweep"),
         ("sweep fediod/tabel1", "did you mean .*fediod/table1"),
         ("check dlda", "did you mean dlad"),
-        ("data --download cinic10", "cannot be fetched by a program"),
+        ("data --download cinic10", "has no automatic download"),
         ("partition --clients 7 --dataset digits", "use 5 or 10"),
         (
             "partition --clients 9000 --kind dirichlet-fedkd --dataset digits",
             "cannot share 1437 samples",
         ),
-        ("plan --within 5", "--within names rows of a table, under smoke or cpu"),
-        ("plan dlad/table2 --within 5 --profile gpu", "under smoke or cpu"),
+        ("plan --within 5", "--within needs a table, and the profile smoke or cpu"),
+        ("plan dlad/table2 --within 5 --profile gpu", "the profile smoke or cpu"),
         ("partition --kind dirichlet", "--kind dirichlet: .*did you mean dirichlet-feddf"),
-        ("partition --kind iid,by-site", "by-site divides no samples .*dirichlet-fedkd"),
+        ("partition --kind iid,by-site", "by-site is for samples without .*dirichlet-fedkd"),
         ("reproduce dlad/table2 --methods ,", r"--methods takes \+name .* got ','"),
-        ("verify results/embedded --plugin missing.py", r"missing\.py: there is no"),
-        ("unpack results/x.jsonl --plugin missing.py", r"missing\.py: there is no"),
+        ("verify results/embedded --plugin missing.py", r"missing\.py: no such file"),
+        ("unpack results/x.jsonl --plugin missing.py", r"missing\.py: no such file"),
     ],
 )
 def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, message):
@@ -104,7 +104,7 @@ def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
     done = run(tmp_path, *compiled, PATH=str(tmp_path / "empty"), CXX="")
     assert done.returncode == 2
     assert (
-        "torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off"
+        "--compile default needs a C++ compiler; install g++ or clang++, or leave --compile off"
         in " ".join(done.stderr.split())
     )
     assert not (tmp_path / "cache" / "cells").exists()

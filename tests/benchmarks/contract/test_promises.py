@@ -207,7 +207,7 @@ class Waiter(FedProx):
         (
             Gambler,
             promises.learns,
-            r"with quick = \{.*\}, its own or inherited, where 0.25 is asked for",
+            r"with quick = \{.*\}, its own or inherited, but the contract needs 0.25",
         ),
         (Vandal, promises.leaves_data_alone, "in place"),
     ],

@@ -55,7 +55,7 @@ def test_images_and_networks_are_the_papers():
 def test_what_is_cut_is_said_below_the_table(name):
     paper, table = registry.find_table(name)
     text = reduced(paper, table, "gpu", {row.method for row in table.rows})
-    assert text.startswith("Scaled down in profile gpu: ")
+    assert text.startswith("Profile gpu scales down ")
     assert "epochs" in text
     assert "partition.public_limit" in text
     assert "image_size" not in text

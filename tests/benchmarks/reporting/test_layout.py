@@ -95,14 +95,16 @@ def added(run, *keys):
 def test_a_row_that_has_the_settings_of_its_family_says_whose(run):
     run = added(run, "mine")
     records = [of_method("fedavg", "fedavg"), of_method("mine", "mine", "between", "fedavg")]
-    assert layout_of(run, records).notes == ("Mine has the paper's settings of fedavg, its family",)
+    assert layout_of(run, records).notes == (
+        "Mine derives from fedavg and has the paper's settings of it",
+    )
 
 
 def test_a_row_of_no_family_says_what_it_has_and_how_its_rounds_differ(run):
     run = added(run, "mine")
     fedavg = of_method("fedavg", "fedavg", **{"fedavg.rounds": 3})
     text = (
-        "Mine is of no family that the paper names: its plans local and server are the table's, its"
+        "Mine belongs to no method of the paper: its local and server plans are the table's, its"
         " other settings its own"
     )
     for rounds, more in (
@@ -119,4 +121,4 @@ def test_a_row_with_another_budget_than_its_familys_is_in_the_layout(run):
     fedavg, own = of_method("fedavg", "fedavg"), of_method("mine", "mine", "fedavg")
     assert layout_of(run, [fedavg, own]).unequal == {}
     more = [replace(record, bytes_up=count) for record, count in ((fedavg, 100), (own, 150))]
-    assert layout_of(run, more).unequal == {"mine": "not the budget of Fedavg: bytes +50.0 %"}
+    assert layout_of(run, more).unequal == {"mine": "another budget than Fedavg: bytes +50.0 %"}

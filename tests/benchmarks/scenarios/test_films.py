@@ -210,7 +210,7 @@ def test_what_cannot_be_built_is_refused(changes, error, message):
 
 def test_a_set_without_findings_is_no_site_and_the_public_films_must_be_of_another_set():
     config = config_of("nih-cxr14")
-    with pytest.raises(DataError, match="digits has no findings that a table asks for"):
+    with pytest.raises(DataError, match="digits has no findings, which this table needs"):
         films.site_of(
             Configuration.parse({**config, "findings.digits": "mass"}), catalogue.resolve("digits")
         )

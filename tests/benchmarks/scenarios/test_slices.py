@@ -229,7 +229,7 @@ def test_a_plan_without_the_files_has_the_official_sizes():
         ),
         ({"slices.accelerate": 4.0}, SpecError, r"unknown setting.*slices\.acceleration"),
         ({"slices.acceleration": 16.0}, ValueError, "lower the centre's share"),
-        ({"slices.called": "b"}, DataError, "'b' is no list of names; write it as in ixi-t1=i"),
+        ({"slices.called": "b"}, DataError, "'b' is not a list of names; write it like ixi-t1=i"),
         (
             {"slices.called": "phantom-brains-b-t1=x+phantom-brains-f-t1=x"},
             DataError,

@@ -128,4 +128,4 @@ def test_durations_are_in_a_unit_of_which_there_are_two(time, text):
 def test_a_link_without_a_speed_is_refused(command):
     done = command("plan", "dlad/table2", "--link", "0")
     assert done.returncode == 2
-    assert "--link takes Mbit/s above 0, not 0" in " ".join(done.stderr.split())
+    assert "--link must be above 0 Mbit/s, not 0" in " ".join(done.stderr.split())

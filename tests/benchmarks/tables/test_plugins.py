@@ -75,7 +75,7 @@ def test_a_file_may_define_all_three_and_be_a_package(tmp_path):
         ("x = 1\n", "defines no Method, no NETWORKS and no SOURCES"),
         ("import nowhere_to_be_found\n", "cannot be imported: ModuleNotFoundError"),
         (f"{NETWORKS}[1]", "NETWORKS of .*own.py cannot be read: AttributeError"),
-        (f"{NETWORKS}{{'mine': 1}}", "NETWORKS of .*own.py: 1 is no NetworkEntry"),
+        (f"{NETWORKS}{{'mine': 1}}", "NETWORKS of .*own.py: 1 is not a NetworkEntry"),
         (f"{NETWORKS}{{'a+b': NetworkEntry(print)}}", "nothing can be called 'a\\+b'"),
         (f"{NETWORKS}{{1: NetworkEntry(print)}}", "nothing can be called 1"),
         (f"{NETWORKS}{{'cnn': NetworkEntry(print)}}", "'cnn': in .*small.py and in .*own.py"),

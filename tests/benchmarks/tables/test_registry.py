@@ -55,7 +55,7 @@ def test_a_plugin_may_not_take_a_known_name(tmp_path):
 
 
 def test_a_missing_plugin_is_named():
-    with pytest.raises(SpecError, match=r"nowhere\.py: there is no such file or package"):
+    with pytest.raises(SpecError, match=r"nowhere\.py: no such file or package"):
         loaded(Path("nowhere.py"))
 
 

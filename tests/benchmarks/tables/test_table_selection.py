@@ -65,9 +65,9 @@ def test_every_paper_can_be_tuned_on_samples_that_are_held_out(paper):
         ("local.epochs", "setting=value"),
         ("local.epochs=", "setting=value"),
         ("local.epohcs=2", "has no such setting; did you mean local.epochs"),
-        ("local.epochs=2.5", "it is a whole number"),
-        ("local.lr=fast", "it is a number"),
-        ("augmentation.horizontal_flip=yes", "it is true or false"),
+        ("local.epochs=2.5", "it must be a whole number"),
+        ("local.lr=fast", "it must be a number"),
+        ("augmentation.horizontal_flip=yes", "it must be true or false"),
         ("dlad.temprature=1", "fediod has no such setting; did you mean dlad.temperature"),
         ("fediod.temprature=1", "did you mean fediod.temperature"),
         *((f"{name}=1", "has no such setting") for name in ("dlad.fit", "dlad", "x.y")),
@@ -122,7 +122,7 @@ def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_p
         ("careful=1", "true or false"),
         ("rate=x", "a number"),
     ):
-        with registry.used([path]), pytest.raises(SpecError, match=f"it is {kind}"):
+        with registry.used([path]), pytest.raises(SpecError, match=f"it must be {kind}"):
             typed_settings(read_settings([f"my-own.{pair}"]), table1[0])
     with pytest.raises(SpecError, match="has no such setting"):
         typed_settings(read_settings(["my-own.depth=5"]), table1[0])  # without the plug-in

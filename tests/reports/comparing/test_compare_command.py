@@ -61,8 +61,8 @@ def test_the_exit_code_says_whether_there_is_a_regression(base, tmp_path, change
     [
         (("--output", "x", "--junit", "x"), "two outputs go to"),
         (("--html", "x", "--csv", "a/../x"), "two outputs go to"),
-        (("--alpha", "0"), "is no number from 1e-09 to 1"),
-        (("--time-ratio", "-1"), "is no number"),
+        (("--alpha", "0"), "is not a number from 1e-09 to 1"),
+        (("--time-ratio", "-1"), "is not a number"),
         (("--base-speed", "x.json"), "go together"),
         (("--output", b"na\xffme".decode(errors="surrogateescape")), "is no UTF-8; rename it"),
     ],

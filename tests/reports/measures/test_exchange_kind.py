@@ -42,7 +42,7 @@ def test_a_terminal_has_the_ranks_first_and_accuracy_alone():
 
 
 def test_of_one_method_there_are_no_ranks():
-    assert MEASURES["scorecard"].remarks(made(LINES[:2]))[0].endswith("no ranks")
+    assert MEASURES["scorecard"].remarks(made(LINES[:2]))[0].endswith("same conditions")
 
 
 def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
@@ -52,7 +52,7 @@ def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
     table = replace(table, layout=replace(table.layout, rows=rows))
     ranks = MEASURES["scorecard"].remarks(table)[0]
     assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
-    assert ranks.endswith("; not ranked, for they break the contract: Other ✗")
+    assert ranks.endswith("; not ranked, because they break the contract: Other ✗")
     MEASURES["scorecard"].draw(table, tmp_path / "toy.png")
     MEASURES["scorecard"].draw(made(LINES), tmp_path / "without.png")
     assert (tmp_path / "toy.svg").read_text() == (tmp_path / "without.svg").read_text()
@@ -77,8 +77,7 @@ def test_what_is_remarked_defines_every_property_and_names_what_crossed_in_each_
     *meanings, last = MEASURES["exchange"].remarks(of_rows(titles, [one, both, broken]))
     assert [text.partition(":")[0] for text in meanings] == list(EXCHANGED)
     assert (
-        last
-        == "crossed: FedAvg: parameters up and parameters down; FedAD: attention, logits up and"
+        last == "sent: FedAvg: parameters up and parameters down; FedAD: attention, logits up and"
         " nothing down"
     )
     assert MEASURES["exchange"].remarks(of_rows({"feddf": "FedDF"}, [broken])) == meanings

@@ -52,11 +52,11 @@ def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
     assert f"<dt>public images</dt><dd>{SCORED['distillation']}</dd>" in page
     assert 'data-property="distillation" data-wanted="no"> no public images' in page
     assert 'data-column="property distillation">public images' in page
-    assert "the machine that ran it" in page
-    assert "floor of that measure" not in page
+    assert "the machine that ran them" in page
+    assert "The floor is the nearest public image" not in page
     key = found.conditions[0].key
     found = found.and_also([("plain", "floor-psnr", key, 17, math.nan, 1, False)])
-    assert "floor of that measure" in render_leaderboard({"smoke": found})
+    assert "The floor is the nearest public image" in render_leaderboard({"smoke": found})
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_a_budget_is_shown_in_terminal_and_markdown():
         ({"local": 991}, ""),
         ({"local": 500}, "samples seen by clients -50.0 %"),
         ({"local": 34_000}, "samples seen by clients +3,300.0 %"),
-        ({"server": 1_280}, "samples seen by the server 1,280 in place of none"),
+        ({"server": 1_280}, "samples seen by the server 1,280 instead of none"),
         ({"sent": 1_500_000}, "bytes +50.0 %"),
         ({"sent": 0}, "bytes -100.0 %"),
         ({"local": 500, "sent": 0}, "samples seen by clients -50.0 %, bytes -100.0 %"),
@@ -110,7 +110,7 @@ def test_a_budget_is_shown_in_terminal_and_markdown():
     ],
 )
 def test_a_row_whose_budget_is_not_its_familys_is_told_with_by_how_much(changes, text):
-    expected = {"b": f"not the budget of Row A: {text}"} if text else {}
+    expected = {"b": f"another budget than Row A: {text}"} if text else {}
     assert unequal_rows(ONE, [run("a"), derived(**changes)]) == expected
 
 
@@ -145,7 +145,7 @@ def test_of_several_rows_of_the_root_the_papers_own_is_the_one_to_compare_with()
     records = [run("a"), run("b", local=2_000), derived("top", local=2_000)]
     assert ONE.own == "b"
     assert unequal_rows(ONE, records) == {
-        "a": "not the budget of Row B: samples seen by clients -50.0 %"
+        "a": "another budget than Row B: samples seen by clients -50.0 %"
     }
     assert list(unequal_rows(replace(ONE, own=""), records)) == ["b", "top"]
 
@@ -162,7 +162,7 @@ def test_of_several_rows_of_the_root_the_papers_own_is_the_one_to_compare_with()
 )
 def test_where_a_table_has_one_budget_the_samples_of_all_together_are_compared(changes, text):
     config = {"budget.samples": 1_000}
-    expected = {"b": f"not the budget of Row A: {text}"} if text else {}
+    expected = {"b": f"another budget than Row A: {text}"} if text else {}
     records = [run("a", config=config), derived(config=config, **changes)]
     assert unequal_rows(ONE, records) == expected
 
@@ -171,7 +171,7 @@ def test_a_row_with_another_budget_is_marked_with_a_footnote():
     records = [run("a"), derived(local=3_000)]
     marked = replace(ONE, unequal=unequal_rows(ONE, records))
     lines = table_of([line("a", X, "0.5"), line("b", X, "0.6")])
-    note = "‡ Row B: not the budget of Row A: samples seen by clients +200.0 %"
+    note = "‡ Row B: another budget than Row A: samples seen by clients +200.0 %"
     assert note in legend(marked, lines)
     page = page_of(marked, lines)
     assert "| Row B ‡ |" in page

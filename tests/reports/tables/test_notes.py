@@ -10,7 +10,7 @@ ALL = {"defined": "610", "of": "610"}
 
 
 def test_the_legend_says_what_is_bold_and_that_upper_bounds_are_not():
-    bounds = "upper bounds (†) left out"
+    bounds = "upper bounds † left out"
     assert bounds in legend(layout(), table_of([]))[0]
     assert bounds not in legend(replace(layout(), oracles=frozenset()), table_of([]))[0]
 
@@ -18,8 +18,8 @@ def test_the_legend_says_what_is_bold_and_that_upper_bounds_are_not():
 def test_of_a_distance_that_is_older_than_the_counts_the_legend_says_what_it_lacks():
     one = replace(layout(("x=1",)), rows={"a": "A"})
     old, new = (line("a", "x=1", "9.5", metric="hd95", **counts) for counts in ({}, ALL))
-    assert any("was not counted" in note for note in legend(one, table_of([old])))
-    assert not any("was not counted" in note for note in legend(one, table_of([new])))
+    assert any("is not recorded" in note for note in legend(one, table_of([old])))
+    assert not any("is not recorded" in note for note in legend(one, table_of([new])))
 
 
 def test_the_legend_says_once_how_every_number_was_made_if_all_were_made_alike():

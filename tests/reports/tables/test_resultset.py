@@ -98,7 +98,7 @@ def test_bytes_that_are_no_text_are_named(table):
 @pytest.mark.parametrize("text", ['{"table": "p/t"', "[]\n", '{"table": "p/t"}\n', "\n"])
 def test_damaged_records_are_named(table, text):
     table.with_suffix(".records.jsonl").write_text(text)
-    with pytest.raises(ResultsError, match=r"t\.records\.jsonl line 1 is no record"):
+    with pytest.raises(ResultsError, match=r"t\.records\.jsonl line 1 is not a record"):
         read_set(table)
 
 

@@ -162,7 +162,7 @@ def test_numbers_that_print_took_otherwise_stand_beside_it_without_a_difference(
     dice, ssim = blocks(one, table_of(lines))
     assert published_text(dice.cells["a", "test=x"], dice.scale) == "(0.6000)"
     assert published_text(ssim.cells["a", "test=x"], ssim.scale) == "(0.6000, -0.1000)"
-    assert "Dice: not compared with print, for it is by another network" in legend(
+    assert "Dice: not compared with print, because it is by another network" in legend(
         one, table_of(lines)
     )
 
@@ -208,7 +208,7 @@ def test_a_mean_that_leaves_out_values_says_of_how_many_it_is_and_the_legend_wha
     texts = [measured_text(one, FRACTION) for one in lines]
     assert texts == ["0.5000 ± 0.1000 (112 of 610) §", "0.6000"]
     one = replace(layout(("x=1",)), rows={"a": "A", "b": "B"})
-    assert any(note.startswith("(n of m): a mean") for note in legend(one, table_of(lines)))
+    assert any(note.startswith("(n of m): the mean") for note in legend(one, table_of(lines)))
     assert not any(note.startswith("(n of m)") for note in legend(one, table_of(lines[1:])))
     assert "0.5000 ± 0.1000 (112 of 610) §" in page_of(one, table_of(lines))
     for table in (terminal(one, lines), latex_table(one, table_of(lines))):
@@ -235,10 +235,10 @@ def test_what_is_not_printed_says_so_where_other_numbers_of_the_table_are():
     lines = table_of([line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812")])
     text = page_of(layout(("x=1",)), lines)
     assert "0.9812 (not printed)" in text
-    assert "in brackets published" in text
+    assert "measured (published" in text
     alone = page_of(layout(("x=1",)), table_of([line("b", "x=1", "0.9812")]))
     assert "printed" not in alone
-    assert "in brackets" not in alone
+    assert "(published" not in alone
 
 
 def test_measured_stands_beside_published_with_the_difference():
