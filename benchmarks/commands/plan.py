@@ -41,7 +41,7 @@ class Shown:
         "--within",
         metavar="MINUTES",
     )
-    markdown: Path | None = place(None, "write the table of hours to this file too", "FILE")  # noqa: RUF009
+    markdown: Path | None = place(None, "write the profile's table of hours into this page", "FILE")  # noqa: RUF009
 
 
 @configured(disregards=fields(Request))
@@ -86,7 +86,8 @@ def plan_tables(shown: Shown, request: Request) -> None:
     if len(names) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
-        write_atomic(markdown, hours.markdown(plans, tables, profile, gpus))
+        page = markdown.read_text(encoding="utf-8") if markdown.exists() else hours.PAGE
+        write_atomic(markdown, hours.placed(hours.markdown(plans, tables, profile, gpus), page))
         console.print(f"wrote {escape(str(markdown))}", soft_wrap=True)
 
 

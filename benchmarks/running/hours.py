@@ -85,7 +85,7 @@ GPUS = {
         "NVIDIA H100 (80 GB)",
         H100,
         "measured: the wide ResNet-8 in batches of 16, the slowest of what was measured there"
-        " (docs/results/speed.md, On CUDA)",
+        " (docs/results/speed.md)",
         memory=80 * 10**9,
     ),
     "a100": Device(
@@ -224,24 +224,36 @@ def is_sum(name: str) -> bool:
     return "/" not in name
 
 
+PAGE = """# Hours
+
+A table's line is what it takes alone, with one seed. Bold lines are sums: they count shared work
+once. Hours are FLOPs over the fp32 speed of one GPU. They can be two to three times too long. GB
+are those of all runs, both ways. Memory is that of the largest process, its samples among it,
+beside the framework.
+"""
+
+
+def placed(section: str, page: str) -> str:
+    """A page with a profile's section in it, in the place of the older one if it has one."""
+    heading = section.partition("\n")[0]
+    before, _, old = f"{page.rstrip()}\n\n".partition(f"{heading}\n")
+    _, rest, after = old.partition("\n## ")
+    return f"{before}{section}{rest}{after.rstrip()}".rstrip() + "\n"
+
+
 def markdown(
     plans: Mapping[str, Plan], asked: Sequence[str], profile: str, gpus: Sequence[Device]
 ) -> str:
-    """A page with the table of hours of the tables and papers that were `asked` for, the source of
-    each GPU's speed, and what is not in it.
+    """A profile's section: the table of hours of the tables and papers that were `asked` for, the
+    source of each GPU's speed, and what is not in it.
     """
     command = " ".join(["fedtables plan", *asked, "--profile", profile])
     lines = [headings(gpus), ["---", *["---:"] * (len(headings(gpus)) - 1)]]
     for row in rows(plans, gpus):
         lines.append([f"**{text}**" for text in row] if is_sum(row[0]) else row)
     paragraphs = [
-        "# Hours",
-        f"What tables take under `--profile {profile}`, as `{command} --markdown FILE` counts it"
-        " without running a cell, one seed for each cell. A"
-        " table's line is what it takes alone; the sums, bold, count once what tables share. Hours"
-        " are FLOPs by the speed of one GPU in fp32, and can be two to three times too long"
-        " ([performance](performance.md#on-cuda)). Bytes are those of all runs, both ways; memory"
-        " is the largest of a process, its samples among it, beside the framework.",
+        f"## Profile `{profile}`",
+        f"`{command} --markdown FILE` counts this without running a cell.",
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         "\n".join(f"- {text}." for text in remarks(plans, gpus)),
     ]

@@ -121,6 +121,14 @@ def test_tables_that_no_card_holds_are_named():
     assert list(hours.too_large(plans, [small, large, SLOW])) == [said]
 
 
+def test_a_page_has_one_section_a_profile():
+    first, second = "## Profile `cpu`\n\nold\n", "## Profile `gpu`\n\nkept\n"
+    page = hours.placed(second, hours.placed(first, "# Hours\n\nBy hand.\n"))
+    assert page == f"# Hours\n\nBy hand.\n\n{first}\n{second}"
+    assert hours.placed(first.replace("old", "new"), page) == page.replace("old", "new")
+    assert hours.placed(second.replace("kept", "new"), page) == page.replace("kept", "new")
+
+
 def test_sums_are_set_apart_and_speeds_have_their_source():
     text = hours.markdown({"a/b": PLAN, hours.SUITE: PLAN}, ["a"], "cpu", [SLOW])
     lines = text.splitlines()
