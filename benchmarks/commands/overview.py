@@ -105,7 +105,7 @@ def show_table(
         console.print(card if fits(card) else cards.listed(card))
         for line in cards.table_settings(spec):
             console.print(escape(line))
-        for note in registry.papers()[paper].notes:
+        for note in registry.papers()[paper].notes_on(spec):
             console.print(f"note: {note}")
     else:
         console.print(f"{table} cannot be regenerated yet; its published numbers are here.")

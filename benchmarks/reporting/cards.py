@@ -93,7 +93,7 @@ def markdown(
     return [
         *lines,
         "",
-        *(f"- {escaped(line)}" for line in [*table_settings(table), *paper.notes]),
+        *(f"- {escaped(line)}" for line in [*table_settings(table), *paper.notes_on(table)]),
     ]
 
 

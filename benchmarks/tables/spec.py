@@ -283,13 +283,21 @@ class Paper:
     """The axes that a seed of `--seeds` moves; the others stay at 0."""
 
     @functools.cached_property
-    def notes(self) -> tuple[str, ...]:
-        """Oddities of print and other things a reader of the tables must know: the items of the
-        list in `papers/KEY.md`.
-        """
+    def notes(self) -> Mapping[str, tuple[str, ...]]:
+        """Notes for readers by heading of `papers/KEY.md`: keys of tables, or `""` for all."""
         path = PAPERS / f"{self.key}.md"
-        items = path.read_text(encoding="utf-8").split("\n- ")[1:] if path.exists() else []
-        return tuple(" ".join(item.split()) for item in items)
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        parts = [part.partition("\n") for part in f"\n{text}".split("\n## ")]
+        return {
+            heading: tuple(" ".join(item.split()) for item in items.split("\n- ")[1:])
+            for heading, _, items in parts
+        }
+
+    def notes_on(self, table: Table) -> tuple[str, ...]:
+        """The notes on all tables, and those on this one."""
+        key = table.key.partition(".")[0]
+        of_table = [notes for of, notes in self.notes.items() if not of or key in of.split(", ")]
+        return tuple(itertools.chain(*of_table))
 
     def expectations(self, table: Table) -> tuple[Expectation, ...]:
         """What a table that no paper prints is judged by: lines of `papers/expectations.csv`."""

@@ -208,6 +208,24 @@ def test_a_tables_own_settings_replace_the_papers_of_the_same_names():
     assert len(paper.every_setting) == 4
 
 
+def test_a_table_has_the_notes_on_all_tables_and_its_own(tmp_path, monkeypatch):
+    text = "# Notes\n\n- On\n  all.\n\n## table1, table2\n\n- On two.\n\n## table2\n\n- On one.\n"
+    (tmp_path / "key.md").write_text(text)
+    monkeypatch.setattr("fedtables.benchmarks.tables.spec.PAPERS", tmp_path)
+    paper = Paper("key", "Title", "", (), (), released_code=False, seed_axes=())
+    _, other = TABLES[0]
+    of = {key: dataclasses.replace(other, key=key) for key in ("table1", "table2.sweep", "table3")}
+    assert paper.notes_on(of["table1"]) == ("On all.", "On two.")
+    assert paper.notes_on(of["table2.sweep"]) == ("On all.", "On two.", "On one.")
+    assert paper.notes_on(of["table3"]) == ("On all.",)
+
+
+@pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)
+def test_notes_are_on_tables_that_the_paper_has(paper):
+    keys = {key for heading in paper.notes for key in heading.split(", ")}
+    assert keys <= {"", *(table.key for table in paper.tables)}
+
+
 def test_a_row_is_absent_from_columns_that_hold_any_of_its_pairs():
     row = Row("transfer", "transfer", "Transfer", absent=("setting=heterogeneous", "fraction=1.00"))
     exists = {
