@@ -60,16 +60,16 @@ SETTINGS = (
     Setting("findings.nih-cxr14", FINDINGS[NIH], "paper", "Table 1: 12 of its 14 labels"),
     Setting("findings.chexpert", FINDINGS[CHEXPERT], "paper", "Table 1: 8 of its 14 labels"),
     Setting("findings.uncertain", "reference", "assumed",
-            "jfhealthcare's code has uncertain as present for edema and atelectasis, absent for its three other findings; so here "
-            "for all others"),
+            "jfhealthcare's code: uncertain is present for edema and atelectasis, and absent for its three other findings. Here "
+            "it is absent for all others"),
     Setting("public.name", "rsna-pneumonia", "paper", "section 4.1.1, without its labels"),
     Setting("partition.kind", "dirichlet-fedkd", "assumed",
-            "section 4.1.2: Dirichlet, by one of a film's findings at random; which rule is not said, this is the first author's "
-            "(FedKD's code)"),
+            "section 4.1.2: Dirichlet, by one of a film's findings at random. The paper does not name the rule; this is FedKD's, "
+            "by the same first author"),
     Setting("partition.clients", {"train=cross-domain": 6, "": 3}, "paper", "Tables 1, 3 and 4; across domains K_d = 3 of each"),
     Setting("partition.alpha", 1.0, "paper", "Tables 1, 3 and 4"),
     Setting("partition.validation_share", 0.1, "paper",
-            "section 4.1.2: 10 % of the training data; here of the patients, at the server, and only FedDF looks at them"),
+            "section 4.1.2: 10 % of the training data. Here: 10 % of the patients, held by the server. Only FedDF uses them"),
     Setting("partition.public_limit", {**{f"public-size={size}": size for size in SIZES}, "": 0}, "paper",
             "section 4.1.1 and Table 3; all 26,684 elsewhere (0 means no limit)", cpu=_sizes(FEW_FILMS), smoke=_sizes(SMOKE_FILMS), gpu=_sizes(FEW_FILMS)),
     Setting("partition.pool_limit", 0, "paper", "all training films of a site (0 means no limit)", smoke=600, gpu=4_000),
@@ -98,17 +98,17 @@ SETTINGS = (
     Setting("server.final_lr", 1e-3, "paper", "section 4.1.2"),
     Setting("server.batch_size", 32, "assumed", "as local training; the paper names one batch size", smoke=16),
     Setting("server.epochs", 20, "paper",
-            "section 4.1.2, for every size of the public set. Under cpu as many steps for each: in 8 epochs the smallest had 24",
+            "section 4.1.2, for every size of the public set. At cpu every size has equally many steps, because 8 epochs of the smallest are 24",
             cpu={**{f"public-size={size}": epochs for size, epochs in CPU_EPOCHS.items()}, "": CPU_EPOCHS[SIZES[-1]]}, smoke=10, gpu=5),
     Setting("augmentation.rotation", 15.0, "code",
-            "jfhealthcare, degrees; the paper takes its methods from there. Here after a film is prepared, bilinear, repeating the "
-            "edge; there before, filled with grey"),
+            "degrees; jfhealthcare, which the paper follows. Here films are rotated after they are prepared, with bilinear "
+            "interpolation and repeated edges. There they are rotated before, with grey edges"),
     Setting("augmentation.shift", 0.05, "code", "jfhealthcare"),
     Setting("augmentation.scale", 0.05, "code", "jfhealthcare: 0.95 to 1.05"),
     *as_class("fedad", "bounds dropped rho threshold bound_scale second_order quantised"),
     Setting("fedad.one_shot", False, "assumed",
-            "section 4 has one-shot for segmentation and reconstruction, so for films clients answer anew in every epoch, whose "
-            "films are augmented anew", cpu=True, smoke=True),
+            "section 4 names one-shot only for segmentation and reconstruction. So for films, clients answer in every epoch, "
+            "for newly augmented images", cpu=True, smoke=True),
     *shared.alike("fedavg feddf", "rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6, gpu=5),
     *shared.alike("fedavg feddf", "participation", 1.0, "assumed", "three sites, all in every round; the paper is silent"),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),

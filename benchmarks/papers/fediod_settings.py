@@ -46,8 +46,8 @@ PRIVATE = "table=table5 private=yes row=fedkd|fediod"
 SETTINGS = (
     Setting("data.image_size", 32, "paper", "CIFAR section: x = G(w) has a size of 32 x 32", cpu=16, smoke=8),
     Setting("public.name", {NO_PUBLIC: "", "dataset=cifar10": "cifar100", "": "cifar10"}, "assumed",
-            "CIFAR-10 tables: CIFAR-100, as FedKD's and FedDF's code; CIFAR-100 tables: these use down-sampled ImageNet, "
-            "we CIFAR-10, as FedMD pairs the two"),
+            "CIFAR-10 tables: CIFAR-100, as in FedKD's and FedDF's code. CIFAR-100 tables: their code has down-sampled ImageNet; "
+            "here CIFAR-10, the pair that FedMD uses"),
     Setting("partition.kind", "dirichlet-fedkd", "code", "Dirichlet per class, slices in file order"),
     Setting("partition.clients", 20, "paper", "K, CIFAR section", cpu={MANY: 20, "": 10}, smoke=4),
     Setting("partition.validation_share", {"method=feddf": 0.1, "": 0.0}, "code",
@@ -80,7 +80,7 @@ SETTINGS = (
     *as_class("fedprox", "mu"),
     *as_class("fedavgm", "server_momentum"),
     Setting("fedavgm.server_lr", 1.0, "assumed",
-            "Hsu et al. 2019; the paper is silent; cpu: of 0.1, 0.3 and 1 the best on held-out samples, seed 7",
+            "Hsu et al. 2019; the paper is silent. At cpu 0.1 was the best of 0.1, 0.3 and 1 on held-out samples, seed 7",
             cpu={"dataset=cifar100": 1.0, "": 0.1}),
     *shared.alike("fedgen", "generative_alpha generative_beta", 10.0, "code", "FedGEN's code; its set-up here is unknown", cpu=1.0),
     *as_class("fedgen", "noise hidden generator_batch_size generator_lr generator_weight_decay diversity decay"),
@@ -118,12 +118,12 @@ SETTINGS = (
             cpu={"protocol=released": 1e-4, "": 2e-3}),
     Setting("fediod.augment_own", False, "assumed", "Algorithm 1 names no augmentation", released=True),
     Setting("fediod.weights", "eq8", "paper", "Eq. 8", released="class-count"),
-    Setting("fediod.temperature", 0.0, "paper", "0 stands for infinity: the limit of Eq. 6, for which Eq. 10 prints at least 2C times more", released=10_001.0),
+    Setting("fediod.temperature", 0.0, "paper", "0 means infinity: the limit of Eq. 6. Eq. 10 prints at least 2C times more for it", released=10_001.0),
     Setting("fediod.gan", 1.0, "paper", "Eq. 11; the cross-entropy is summed over patches, as in the code",
             released={"dataset=cifar100 alpha=0.1": 0.6, "": 1.0}),
-    Setting("fediod.mimic", 1.0, "paper", "Eq. 11; in the few steps of the cpu profile 0.1 and 1 drive G to adversarial "
-            "noise. Released: the script for CIFAR-10, alpha = 0.1 is that of Table 6's second column, so that of "
-            "alpha = 1 stands in", released={"dataset=cifar10": 0.2, "": 1.0},
+    Setting("fediod.mimic", 1.0, "paper", "Eq. 11. In the few steps of the cpu profile 0.1 and 1 drive G to adversarial "
+            "noise. Released: the script for CIFAR-10, alpha = 0.1 is that of Table 6's second column; the script for "
+            "alpha = 1 is used instead", released={"dataset=cifar10": 0.2, "": 1.0},
             cpu={"protocol=released": 0.2, "": 2e-3}),
     Setting("fediod.confidence", 1.0, "paper", "Eq. 11; less in the cpu profile for the same reason", released=1.0,
             cpu={"protocol=released": 1.0, "": 0.1}),
@@ -143,7 +143,7 @@ SETTINGS = (
             "private images of a client that are attacked, and images on either side of every distance, which falls with them; "
             "the paper gives no number", cpu=24, smoke=3),
     Setting("attack.shares", "gradient", "assumed",
-            "what DLG is made for, or an update of several local steps; of the first round, whose weights all know"),
+            "a gradient, which DLG is made for, or an update of several local steps; from the first round, whose initial weights are known"),
     Setting("attack.batch_size", 1, "assumed", "images behind a gradient: DLG's experiments; the paper does not say"),
     Setting("attack.local_steps", 1, "assumed", "the same; an update is attacked as so many steps at local.lr"),
     Setting("attack.batch_norm", "eval", "assumed", "of networks that have it; Inverting Gradients' released code"),
@@ -153,7 +153,7 @@ SETTINGS = (
     Setting("attack.restarts", {"row=fedavg-inverting": 1, "": 4}, "assumed",
             "starts at most, the next only where none succeeded; DLG's released code has one"),
     Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
-    Setting("evaluation.at", 1.0, "assumed", "share of the epochs after which a run is read; released: the first of 500 at which "
+    Setting("evaluation.at", 1.0, "assumed", "share of the epochs after which a run is measured. Released: the first of 500 epochs at which "
             "the authors' accountant reaches the column's epsilon, with and without DP",
             released={f"table=table5 epsilon={e}": n / 500 for e, n in (("3.5", 35), ("6.0", 143), ("7.7", 238), ("10.0", 481))}
             | {"": 1.0}),

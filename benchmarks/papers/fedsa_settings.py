@@ -78,7 +78,7 @@ SETTINGS = (
         "task=classification": "edge_occlusion+image+depth_euclidean+normal+keypoints2d+segment_semantic",
         "": "class"}, "assumed", "tasks of the teachers: all but the target"),
     Setting("partition.probe_share", 0.1, "assumed",
-            "where no column says it: section 4.2 has 10 % for Table 3; of Taskonomy's target data the paper names no share"),
+            "if no column sets it: section 4.2 has 10 % for Table 3. The paper names no share for Taskonomy's target data"),
     Setting("partition.probe_order", "random", "assumed", "section 4.2 extracts a share of each class",
             released="consecutive"),
     Setting("partition.target_split", {DENSE: "valid", "": "train"}, "paper",
@@ -107,7 +107,7 @@ SETTINGS = (
     Setting("local.lr", 1e-3, "assumed", "teachers; the released script's 0.01", released=1e-2),
     Setting("local.batch_size", 64, "assumed", "teachers; the released script's 20", released=20),
     Setting("local.epochs", 10, "code",
-            "teachers, 10 times 130,000 images; at cpu CIFAR-100 has 5,000 for each where it is not the target, Caltech-101 549",
+            "teachers: 10 times 130,000 images. At cpu a teacher has 5,000 images of CIFAR-100, or 549 of Caltech-101",
             cpu={DENSE: 10, CIFAR10: 20, "": 60}, smoke=4),
     Setting("local.schedule", "cosine", "assumed", "teachers; the released script's never moves", released="constant"),
     Setting("server.optimizer", "adam", "code", "all that is learnt from the probe set"),
@@ -116,11 +116,11 @@ SETTINGS = (
     Setting("server.weight_decay", 1e-4, "code", ""),
     Setting("server.batch_size", 64, "code", "", smoke=32),
     Setting("server.schedule", {VISITS: "constant", "table=table3": "constant", "": "cosine"}, "assumed",
-            "constant where the probe set is visited again and again, as the code's weak target (so in Table 3); else one cosine",
+            "constant where the probe set is visited repeatedly, as for the code's weak target (and in Table 3); otherwise one cosine",
             released="constant"),
     Setting("server.epochs", 80, "assumed",
-            "Scratch and Transfer; the paper gives no budget of any row: as many as FedSA's target has before selections and in "
-            "adaptation, here and at cpu and smoke",
+            "Scratch and Transfer. The paper gives no budget for any row. Here: as many as FedSA's target has before selections "
+            "and in adaptation, in every profile",
             cpu={DENSE: 200, "fraction=0.01": 120, "fraction=0.05": 24, "fraction=1.00": 4, "": 12},
             smoke={"fraction=1.00": 3, "": 14}, gpu={"fraction=0.01": 40, "fraction=0.05": 16, "fraction=1.00": 3, "": 8}),
     Setting("augmentation.crop", {DENSE: 0, "": 4}, "assumed",
@@ -136,8 +136,8 @@ SETTINGS = (
              {"cpu": {DENSE: 6, CIFAR10: 5, "": 10}, "smoke": 2, "gpu": 2}),
             ("local_epochs", 10, "code", "E", {"cpu": 1, "smoke": 1, "gpu": 1}),
             ("local_lr", 1e-3, "assumed",
-             "Adam's usual one; the released script's 0.1. Less at cpu where teachers know less than the target network, and for "
-             "FedSA, whose decoder alone adapts: see the notes",
+             "Adam's default; the released script has 0.1. Lower at cpu where teachers know less than the target network, and for "
+             "FedSA, which adapts only its decoder: see the notes",
              {"cpu": {RELEASED: 0.1, DENSE: 1e-3, f"{CIFAR10} method=fedavg-plus|fedprox-plus": 1e-3, "": 1e-4}, "released": 0.1}),
             ("weak_epochs", 10, "code", "on the probe set before a selection; FedAvg+ and FedProx+: before the first round",
              {"cpu": {DENSE: 50, "fraction=0.01": 20, "fraction=0.05": 4, "fraction=1.00": 1, "": 2},
@@ -154,7 +154,7 @@ SETTINGS = (
             ("adaptation", {"method=fedsa": "decoder", "": "fine-tune"}, "paper",
              "section 3.2, Task Adaptation; section 4.2 of the federated baselines", {"released": "all"}),
             ("adaptation_gap", 0, "paper",
-             "Algorithm 1, line 10: in the end; at cpu a copy one round before too, whether the rounds had settled",
+             "Algorithm 1, line 10: at the end. At cpu also a copy one round earlier, to see whether the rounds had settled",
              {"released": 10, "cpu": {RELEASED: 2, DENSE: 5, CIFAR10: 4, "": 9}, "smoke": {RELEASED: 1, "": 0}, "gpu": {RELEASED: 2, "": 0}}),
         )
     ),

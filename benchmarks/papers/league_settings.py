@@ -75,7 +75,7 @@ SETTINGS = (
     Setting("partition.public_limit", 0, "assumed", "all of them (0 means no limit)", cpu=5_000, smoke=300),
     Setting("partition.pool_limit", 0, "assumed", "of all clients together (0 means no limit)", cpu=10_000, smoke=600),
     Setting("partition.validation_share", 0.1, "assumed",
-            "of the pool: the server's, for every row; FedDF stops early by it, and learning rates were chosen by it"),
+            "share of the pool, held by the server in every row. FedDF uses it to stop early; it also chose the learning rates"),
     Setting("partition.test_limit", 0, "assumed", "the whole test split (0 means no limit)", cpu=2_000, smoke=300),
     Setting("public.name", {
         "public=none": "", IN_DOMAIN: HELD_OUT, MNIST: "cifar100-grey", "dataset=cifar10": "cifar100", "": "cifar10"},

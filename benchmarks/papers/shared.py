@@ -61,7 +61,7 @@ PRIVACY = (
     Setting("privacy.epsilon", math.inf, "assumed", "budget of every client for the whole run; inf: no differential privacy"),
     Setting("privacy.delta", 1e-5, "paper", "FedIOD, Privacy Analysis; also elsewhere"),
     Setting("privacy.mechanism", "", "paper",
-            "empty: what the method declares; by FedIOD's Privacy Analysis PATE on outputs, noisy gradients for the generator, "
+            "empty: what the method declares. By FedIOD's Privacy Analysis PATE on outputs, noisy gradients for the generator, "
             "DP-SGD for other methods"),
     Setting("privacy.accountant", "rdp", "code", "the papers cite Renyi accountants; prv is tighter"),
     Setting("privacy.clip_norm", 1.0, "assumed", "of a sample's gradient in DP-SGD"),
