@@ -67,6 +67,7 @@ SLOW_BEGINNINGS = (
     "reproduce fediod/table6",
     "sweep fediod/table1 --epsilon 2,10",
     "plan dlad/table2 fedad/table1 fediod/table1 fedsa/table1 --profile gpu",
+    "plan dlad/table2 --profile paper",
     "plan dlad/table4 --profile paper",
     "plan fediod/table4",
     "plan fedad/table4 --profile cpu",
