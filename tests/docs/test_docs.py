@@ -31,6 +31,7 @@ from tests.tools import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HOW_TO_REPRODUCE = ROOT / "docs" / "howto" / "reproduce.md"
 
 
 def of_page(page: Path) -> list[str]:
@@ -94,8 +95,11 @@ def without_execution(words: list[str]) -> list[str]:
 def shared(tmp_path_factory) -> Path:
     """One results folder for all documented commands, as a reader would have."""
     folder = tmp_path_factory.mktemp("docs")
-    for language, name in (("python", "most_confident.py"), ("toml", "run.toml")):
-        block = re.search(rf"```{language}\n(.*?)```", PAGES[0].read_text(), re.DOTALL)
+    for page, language, name in (
+        (ROOT / "README.md", "python", "most_confident.py"),
+        (HOW_TO_REPRODUCE, "toml", "run.toml"),
+    ):
+        block = re.search(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
         assert block is not None
         (folder / name).write_text(block[1])
     for name, text in SHOWN.items():
@@ -158,14 +162,13 @@ def clone(tmp_path_factory) -> Path:
     return folder
 
 
-ONE_CELL = {
-    "dlad/table2": "--only distribution=iid --only row=client-resnet",
-    "fediod/table1": "--only row=standalone --set partition.pool_limit=200",
-}
-"""What narrows README's commands at `cpu` to a short cell each, by table."""
+ONE_CELL = {"dlad/table2": "--only distribution=iid --only row=client-resnet", "fediod/table1": ""}
+"""What narrows a page's commands at `cpu` to a short cell each, by table."""
 
 
-@pytest.mark.parametrize("line", [line for line in of_page(PAGES[0]) if "--profile cpu" in line])
+@pytest.mark.parametrize(
+    "line", [line for line in of_page(HOW_TO_REPRODUCE) if "--profile cpu" in line]
+)
 def test_a_command_at_cpu_runs_in_a_fresh_clone_with_an_empty_cache(line, clone):
     """Narrowed to one short cell, on stand-ins. The clone holds what the command asks for, computed
     by older code.

@@ -61,7 +61,7 @@ def test_the_command_takes_the_notebooks_cells_and_writes_the_same_files(
 @pytest.mark.slow
 def test_the_lines_for_weights_and_biases_give_it_every_point(tmp_path, monkeypatch):
     [code] = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "watching.md").read_text(), re.DOTALL
+        r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "pictures.md").read_text(), re.DOTALL
     )
     logged = []
     run = SimpleNamespace(log=logged.append, finish=lambda: logged.append("finished"))

@@ -62,7 +62,7 @@ def read(path: Path) -> Page:
     text = re.sub(r"^( *)```.*?^\1```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"<!--.*?-->|^---\n.*?^---\n", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"`+[^`]+`+", "code", text)
+    text = re.sub(r"`+[^`]+`+", "Code", text)
     prose = re.sub(r"^\s*(\||#|!!!|\?\?\?).*$", "", text, flags=re.MULTILINE)
     blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose)
     sentences = [

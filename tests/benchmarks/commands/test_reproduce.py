@@ -226,7 +226,7 @@ def test_the_readmes_baseline_is_ranked_by_the_command_of_the_leagues_page(tmp_p
     done = run(tmp_path, *words[1:])
     assert done.returncode == 0, done.stderr
     printed = " ".join(done.stdout.split())
-    ranks = re.search(r"mean ranks of accuracy over 1 conditions: (.*?); two", printed)
+    ranks = re.search(r"mean ranks of accuracy over 1 conditions: (.*?); a difference", printed)
     assert ranks is not None, done.stdout
     assert re.search(r"Most confident client \d+\.\d\d", ranks[1]), ranks[1]
 
