@@ -15,8 +15,8 @@ from fedtables.reports.tables.markup import markdown_table
 from fedtables.results import published
 from fedtables.results.store import PLACE
 
-HOLDS, HOLDS_SETTLED = "holds", "of these settled"
-FAILS, FAILS_SETTLED = "does not hold", "of those settled"
+HOLDS, HOLDS_SETTLED = "holds", "holds, all settled"
+FAILS, FAILS_SETTLED = "does not hold", "does not hold, all settled"
 WHERE_DECIDED, IN_PART, UNDECIDED = "holds where decided", "in part", "undecided"
 UNMEASURED = "not measured"
 KINDS = (

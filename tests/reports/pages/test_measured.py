@@ -150,12 +150,12 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
     assert line["in_print"] == len(true)
     assert line["kinds"] == {
         "holds": 3,
-        "of these settled": 1,
+        "holds, all settled": 1,
         "holds where decided": 1,
         "in part": 1,
         "undecided": 1,
         "does not hold": 2,
-        "of those settled": 1,
+        "does not hold, all settled": 1,
         "cut short": 1,
         "not measured": 1 + len(true) - len(verdicts),
     }
