@@ -1,12 +1,15 @@
-"""The code that docs/howto/add-a-method.md shows."""
+"""The code that the pages on adding a method, and on adding data, show."""
 
 import re
 
 from fedtables.results.sourcecode import ROOT
 
-BLOCKS = re.findall(
-    r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "add-a-method.md").read_text(), re.DOTALL
-)
+PAGES = [ROOT / "docs" / "howto" / f"add-{what}.md" for what in ("a-method", "data")]
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+]
 
 
 def block_with(text: str) -> str:

@@ -47,7 +47,7 @@ def of_page(page: Path) -> list[str]:
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in of_page(page)))
 
 SHOWN = {"damped.py": DERIVED, "my_net.py": NETWORK, "my_data.py": DATA}
-"""Plug-ins of docs/howto/add-a-method.md."""
+"""Plug-ins of the pages on adding things."""
 
 SLOW = {
     "fedtables reproduce dlad/table2": "first",
