@@ -106,7 +106,7 @@ def shown(ran, tmp_path):
 
 @pytest.mark.slow
 def test_fedmd_is_shown_by_round(shown):
-    lines = shown("fedad.md", **{"[0, 1, 2]": "[0]", '"bf16"': '""'})
+    lines = shown("fedad-appendix.md", **{"[0, 1, 2]": "[0]", '"bf16"': '""'})
     assert len(lines["mauc of client 1"]) == 3  # two rounds, and the look at their end
     assert len({*lines["mauc of contrast alone"]}) == 1
     assert all(0 < share <= 100 for share in lines["of it in one direction (%)"])
@@ -128,7 +128,9 @@ def test_fedavgm_without_momentum_is_fedavg_by_round(shown):
 @pytest.mark.slow
 def test_fedavgm_is_shown_by_round_on_samples_that_are_held_out(shown):
     held = '"partition.validation_share": 0.2, "fedavgm-by-round.server_lr"'
-    lines = shown("fediod-appendix.md", **{RATES: "((0.1, 0.9),)", '"fedavgm-by-round.server_lr"': held})
+    lines = shown(
+        "fediod-appendix.md", **{RATES: "((0.1, 0.9),)", '"fedavgm-by-round.server_lr"': held}
+    )
     update, step = lines["norm of the average's update"], lines["norm of the server's step"]
     assert step[0] == pytest.approx(update[0] / 10, rel=1e-3)
 
@@ -137,7 +139,7 @@ def test_fedavgm_is_shown_by_round_on_samples_that_are_held_out(shown):
 def test_seeds_are_moved_apart(ran, tmp_path, capsys):
     smoke = {'"cpu"': '"smoke"', '"runs"': repr(str(tmp_path)), 'Execution("bf16")': "Execution()"}
     one = {"fedavg,feddf": "fedavg", '"feddf.rounds=5"': ""}
-    ran("results/fedad.md", "seed_axes", **smoke, **one)
+    ran("results/fedad-appendix.md", "seed_axes", **smoke, **one)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     rest = "weights+sampling+shuffling"
     assert [line[:3] for line in lines] == [
