@@ -16,7 +16,7 @@ from fedtables.benchmarks.tables.spec import Mechanism, Paper, Setting, Table
 from fedtables.reports.tables.markup import escaped, markdown_table
 
 
-def _show_value(value: object, separator: str) -> str:
+def value_text(value: object, separator: str) -> str:
     """A setting's value: one, or one per kind of column."""
     if isinstance(value, dict):
         return separator.join(
@@ -82,9 +82,9 @@ def markdown(
     rows = []
     for setting in map(settled, settings_of(paper, table, methods)):
         here = overrides.get(setting.name, setting.value(profile, protocol))
-        shown = escaped(_show_value(here, "; "))
+        shown = escaped(value_text(here, "; "))
         mark = f"**{shown}**" if here != setting.paper else "same"
-        texts = (setting.name, _show_value(setting.paper, "; "), setting.source, setting.where)
+        texts = (setting.name, value_text(setting.paper, "; "), setting.source, setting.where)
         name, printed, source, where = map(escaped, texts)
         rows.append((name, printed, mark, source, where))
     lines += markdown_table(("setting", "paper", "here", "source", "where"), rows, str)
@@ -135,8 +135,8 @@ def terminal(paper: Paper, shown: Table, profile: str, protocol: str) -> RichTab
         here = setting.value(profile, protocol)
         table.add_row(
             setting.name,
-            _show_value(setting.paper, "\n"),
-            _show_value(here, "\n"),
+            value_text(setting.paper, "\n"),
+            value_text(here, "\n"),
             setting.source,
             setting.where,
         )

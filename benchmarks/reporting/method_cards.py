@@ -106,8 +106,10 @@ def measured(found: Standings, standing: Standing) -> list[str]:
     """The lines of what the league says of a row: how it ranks, what it needs and exchanges, and
     its numbers.
     """
-    texts = "; ".join([*ranks(found, standing.row), *on_fronts(found, standing.row)])
-    lines = [f"**In the league, as {escaped(standing.title)}**" + (f": {texts}." if texts else ".")]
+    texts = [*ranks(found, standing.row), *on_fronts(found, standing.row)]
+    lines = [
+        " ".join([f"**In the league, as {escaped(standing.title)}.**", *(f"{t}." for t in texts)])
+    ]
     if standing.properties:
         lines += ["", *needs(standing)]
     return [*lines, "", *numbers(found, standing)]
@@ -122,14 +124,13 @@ def ranks(found: Standings, row: str) -> list[str]:
         return []
     frame = complete(found.frame(ACCURACY))
     own = frame.rank(ascending=False, method="min").loc[row].astype(int)
-    texts = [f"mean rank {mean[row]:.2f}, {list(mean).index(row) + 1} of {len(mean)}"]
+    texts = [f"Mean rank {mean[row]:.2f}, {list(mean).index(row) + 1} of {len(mean)}"]
     extremes = {"best": own.min(), "worst": own.max()}
     if extremes["best"] == extremes["worst"]:
-        return [*texts, f"{own.min()} of {len(frame)} in every condition"]
+        return [*texts, f"Rank {own.min()} of {len(frame)} in every condition"]
     for name, rank in extremes.items():
-        of_all = f", {name} of all," if rank == {"best": 1, "worst": len(frame)}[name] else ""
         at = [condition for condition in found.ranked if own.get(condition.key) == rank]
-        texts.append(f"{name} rank {rank} of {len(frame)}{of_all} in {places(at)}")
+        texts.append(f"{name.capitalize()} rank {rank} of {len(frame)}, in {places(at)}")
     return texts
 
 
@@ -148,13 +149,13 @@ def places(conditions: Iterable[Condition]) -> str:
 def on_fronts(found: Standings, row: str) -> list[str]:
     """The costs on whose Pareto front against accuracy a row is; nothing if it is on none."""
     costs = [facts(cost).title.lower() for cost, rows in fronts(found).items() if row in rows]
-    return [f"on the Pareto front of accuracy against {', '.join(costs)}"] if costs else []
+    return [f"On the Pareto front of accuracy against {', '.join(costs)}"] if costs else []
 
 
 def needs(standing: Standing) -> list[str]:
     """A table of a row's properties, each by the beginning of what it means."""
     rows = [
-        (re.split("[:;]", meaning)[0], "yes" if standing.properties[name] else "no")
+        (re.split("[:;.]", meaning)[0], "yes" if standing.properties[name] else "no")
         for name, meaning in SCORED.items()
         if name in standing.properties
     ]

@@ -49,11 +49,11 @@ def length(text: str) -> int:
 
 def pages() -> list[Path]:
     """Every page: at the root, in docs/, and beside the papers and results."""
-    beside = ("benchmarks/papers", "results", "results/published")
+    beside = ("benchmarks/papers", "results", "results/published", "results/published/*")
     return [
         *sorted(ROOT.glob("*.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
-        *(path for folder in beside for path in sorted((ROOT / folder).glob("*.md"))),
+        *(path for folder in beside for path in sorted(ROOT.glob(f"{folder}/*.md"))),
     ]
 
 
