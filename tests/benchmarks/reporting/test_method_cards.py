@@ -46,17 +46,17 @@ def card_of(row, lines):
 def test_a_row_is_told_its_mean_rank_and_its_own_best_and_worst():
     # Of public images in and out, plain has 80 in both, and public 90 and 70.
     assert card_of("plain", LINES)[0] == (
-        "**In the league, as Plain**: mean rank 1.50, 1 of 2;"
-        " best rank 1 of 2, best of all, in league/toy `distribution=iid public=out`;"
-        " worst rank 2 of 2, worst of all, in league/toy `distribution=iid public=in`."
+        "**In the league, as Plain.** Mean rank 1.50, 1 of 2."
+        " Best rank 1 of 2, in league/toy `distribution=iid public=out`."
+        " Worst rank 2 of 2, in league/toy `distribution=iid public=in`."
     )
-    assert card_of("bound", LINES)[0] == "**In the league, as Bound**."
+    assert card_of("bound", LINES)[0] == "**In the league, as Bound.**"
 
 
 def test_a_rank_that_is_the_same_everywhere_is_told_once():
     better = [line("public", "in", "accuracy", 90), line("public", "out", "accuracy", 80.5)]
-    assert "mean rank 1.00, 1 of 2; 1 of 2 in every" in card_of("public", LINES[:2] + better)[0]
-    assert "mean rank 2.00, 2 of 2; 2 of 2 in every" in card_of("plain", LINES[:2] + better)[0]
+    assert "Mean rank 1.00, 1 of 2. Rank 1 of 2 in" in card_of("public", LINES[:2] + better)[0]
+    assert "Mean rank 2.00, 2 of 2. Rank 2 of 2 in" in card_of("plain", LINES[:2] + better)[0]
 
 
 def test_the_page_in_docs_is_the_one_that_the_command_writes():
