@@ -140,9 +140,10 @@ def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 class Channel:
-    """Carries payloads and keeps the ledger.
+    """Sends messages between clients and server, and keeps the ledger of every byte.
 
-    For contract tests: `deliver` sees every payload, and may put another in its place.
+    A message is a dictionary of tensors. It is encoded as safetensors, counted, and decoded.
+    `deliver` sees every message and may replace it; contract tests use it.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class Channel:
         ] = lambda transfer, received: received,
     ):
         self.round = 0
-        """The round that messages are booked under; a method with rounds sets it."""
+        """The current round. Messages are booked under it."""
         self.booked: dict[tuple[int, str, str, int], tuple[int, int]] = {}
         """Bytes and messages by round, direction, kind and client."""
         self.deliver = deliver
@@ -160,13 +161,25 @@ class Channel:
     def up(
         self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """From client to server; returns what arrives. Raises ValueError for an unknown kind."""
+        """Send from a client to the server.
+
+        Args:
+            client: index of the client.
+            kind: one of `PAYLOADS`.
+            tensors: the message.
+
+        Returns:
+            What arrives, under the same names.
+
+        Raises:
+            ValueError: the kind is unknown, or a tensor has a type that cannot be sent.
+        """
         return self._carry("up", client, kind, tensors)
 
     def down(
         self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """From server to client; returns what arrives. Raises ValueError for an unknown kind."""
+        """Send from the server to a client, as `up` does."""
         return self._carry("down", client, kind, tensors)
 
     def _carry(
@@ -190,7 +203,7 @@ class Channel:
         return self.deliver(transfer, received)
 
     def book(self, transfer: Transfer, times: int = 1) -> None:
-        """Enter a message in the ledger, `times` times, without carrying it."""
+        """Add a message to the ledger, `times` times, without sending it."""
         key = (transfer.round, transfer.direction, transfer.kind, transfer.client)
         size, messages = self.booked.get(key, (0, 0))
         self.booked[key] = (size + times * transfer.bytes, messages + times * transfer.messages)
@@ -200,22 +213,22 @@ class Channel:
         return [astuple(transfer) for transfer in self.ledger]
 
     def load_state_dict(self, ledger: Iterable[Sequence[Any]]) -> None:
-        """Put the ledger of an earlier run, whose outcome is used now, in place of this one."""
+        """Replace the ledger by that of an earlier run."""
         self.booked.clear()
         for entry in ledger:
             self.book(Transfer(*entry))
 
     @property
     def ledger(self) -> list[Transfer]:
-        """All that crossed, by round, direction, kind and client, in order of first messages."""
+        """All messages, by round, direction, kind and client."""
         return [Transfer(*key, size, messages) for key, (size, messages) in self.booked.items()]
 
     def total(self, direction: str) -> int:
-        """Bytes in one direction over all clients and rounds."""
+        """Bytes in one direction (`up` or `down`), over all clients and rounds."""
         return sum(t.bytes for t in self.ledger if t.direction == direction)
 
     def by_kind(self) -> dict[str, int]:
-        """Bytes per `direction/kind`."""
+        """Bytes by `direction/kind`, such as `up/parameters`."""
         totals: dict[str, int] = {}
         for t in self.ledger:
             name = f"{t.direction}/{t.kind}"

@@ -29,7 +29,7 @@ from fedtables.privacy.plan import DP_SGD, RELEASED
 
 
 class Federation:
-    """All that a method may use. Server-side code reads public facts and the channel."""
+    """What a method works with: clients, the server's data, the channel, and shared steps."""
 
     def __init__(self, setup: Setup, held: HeldOut, protection: Protection | None = None):
         """Raises ValueError for a private run with other than the plain execution."""
@@ -50,12 +50,12 @@ class Federation:
         self.server = setup.server
         """How the server trains the global model."""
         self.normalise = setup.normalise
-        """Images in [0, 1] as networks see them."""
+        """Makes network inputs of images in [0, 1]."""
         self.augmentation = setup.augmentation
         self.channel = setup.channel
-        """The one way between server and clients."""
+        """The only way between server and clients. It counts bytes."""
         self.progress = setup.progress
-        """Takes what is being done and which share of it is, for people."""
+        """`progress(text, share)` tells people what is being done."""
         self._probe = setup.probe
 
         self.evaluation = Evaluation(setup, held)
@@ -66,10 +66,10 @@ class Federation:
         self.stages = Stages(setup, self.networks, self._trainer, self.privacy, self.evaluation)
 
     def probe(self) -> LabelledSet:
-        """The server's own labelled samples of the target task, which it may train on (FedSA,
-        section 3.1: D_T).
+        """The server's own labelled samples, to train on (D_T of FedSA, section 3.1).
 
-        Raises ValueError if it has none: `partition.probe_share` sets a share of every class aside.
+        Raises:
+            ValueError: there are none. `partition.probe_share` sets some aside.
         """
         if self._probe is None:
             raise ValueError(
@@ -79,21 +79,26 @@ class Federation:
         return self._probe
 
     def local_models(self) -> list[Checkpoint]:
-        """Every client's own model, as `stages.local_models`."""
+        """Train every client's own model, once for all cells that need it. By DP-SGD if the run is
+        private.
+
+        Returns:
+            One checkpoint per client.
+        """
         return self.stages.local_models()
 
     def upload(self, client: Client, checkpoint: Checkpoint) -> Checkpoint:
-        """Send a checkpoint's parameters and buffers from client to server; the same arrives."""
+        """Send a client's parameters and buffers to the server. Returns what arrives."""
         return dataclasses.replace(
             checkpoint, state=self.channel.up(client.index, "parameters", checkpoint.state)
         )
 
     def label_counts(self) -> torch.Tensor:
-        """N_k^c, (clients, classes): every client sends its label counts as `labels`, noisy where
-        the run protects them.
+        """Let every client send its label counts, noisy if the run protects them.
 
-        Of a multi-label task the positives of every finding; 0 where the client's label set lacks
-        it.
+        Returns:
+            N_k^c, (clients, classes). For multi-label tasks: positives of each finding, 0 if the
+            client does not label it.
         """
         counts = [self.privacy.sent_counts(client) for client in self.clients]
         return torch.stack(
@@ -104,7 +109,8 @@ class Federation:
         )
 
     def public_outputs(self, checkpoint: Checkpoint) -> torch.Tensor:
-        """Outputs (n, outputs) of a checkpoint on the public images as they are; computed once."""
+        """Outputs (n, outputs) of a checkpoint on the public images, without augmentation. Computed
+        once."""
         public = self.public
         return self.stages.answers(
             "public-outputs",
@@ -126,11 +132,19 @@ class Federation:
         *names: object,
         **options: Any,
     ) -> History:
-        """Train `model` in place with the run's augmentation; `names` name the stream of the
-        shuffling axis, `options` are further fields of `Training`.
+        """Train `model` in place, with the run's augmentation.
 
-        With `track` the test metrics after the epochs that are looked at are returned, and are the
-        run's history.
+        Args:
+            model: the network.
+            images: (n, c, *sides), as stored.
+            targets: (n, ...).
+            loss: takes outputs and targets, returns one loss per sample, (n,).
+            plan: epochs, batch size, optimiser.
+            names: name the random stream, for example by the round.
+            options: further fields of `Training`, such as `penalty` or `track`.
+
+        Returns:
+            Test metrics after each epoch, if `track` is set.
         """
         training = Training(loss, plan, names, **options)
         return self._trainer.train(model, TrainingSet(images, targets), training)
@@ -144,13 +158,16 @@ class Federation:
         samples: Sequence[Callable[[Shard], TrainingSet]] = (),
         **options: Any,
     ) -> None:
-        """Training of each client's model in place on its shard. `names` tell one call's streams
-        from another's. Several are trained side by side where they can be.
+        """Train each client's model in place on its own samples. By DP-SGD if the run is private:
+        then the cost is booked first, and training ends early where a budget ends.
 
-        `penalties` and `samples` have an entry for each client: a term of its loss, and what makes
-        of its shard what is trained on. `options` are fields of `Training`; the loss is the task's
-        if not given. By DP-SGD if the run asks for it: booked before it begins, and shorter where a
-        client's budget ends.
+        Args:
+            group: pairs of client and model.
+            plan: epochs, batch size, optimiser.
+            names: name the random streams, for example by the round.
+            penalties: a further term of the loss for each client, or None.
+            samples: for each client, a function from its shard to what is trained on.
+            options: further fields of `Training`; the loss is the task's by default.
         """
         penalties = penalties or [None] * len(group)
         samples = samples or [labelled] * len(group)
@@ -169,9 +186,14 @@ class Federation:
             self._trainer.alone(dataclasses.replace(local, private=private))
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-        """A forward pass of a training loop of a method's own, as `execution` says; outputs in
-        float32. Inputs (n, ...) of a network that learns count as n samples seen; of a part of one,
-        which is no module, whoever calls it counts them (`fedtables.federation.samples.see`).
+        """A forward pass in a training loop of a method's own. Follows --precision and --compile.
+
+        Args:
+            model: the network. If it learns, its inputs count as samples seen.
+            inputs: (n, ...), normalised.
+
+        Returns:
+            Outputs in float32.
         """
         execution = self.networks.execution
         if execution.compile == "reduce-overhead":  # CUDA graphs, which keep one pass at a time
@@ -183,12 +205,13 @@ class Federation:
             return forward_pass(execution, self.networks.device)(model, inputs)
 
     def rounds(self, count: int, *, alike: bool = False, **parts: Any) -> Iterator[int]:
-        """Rounds 1 to `count`, booked as such by the channel; an interrupted fit goes on after its
-        last snapshot.
+        """Iterate over rounds 1 to `count`. A killed fit goes on after its last snapshot.
 
-        `parts` are all that a round takes over from the one before (anything with state_dict and
-        load_state_dict). Randomness must come from streams named by the round. With `alike` every
-        round costs the same, so that `plan` follows one and counts it `count` times.
+        Args:
+            count: number of rounds.
+            alike: whether all rounds cost the same. Then `plan` follows only one.
+            parts: all state that a round takes from the one before; anything with `state_dict` and
+                `load_state_dict`. Randomness must come from streams named by the round.
         """
         meter = active_meter()
         if meter is not None and alike:
@@ -219,10 +242,8 @@ class Federation:
             self.evaluation.end_rounds()
 
     def steps(self, count: int, *, name: str = "") -> Iterator[int]:
-        """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts
-        it `count` times. With a `name` they cost the same in all loops of that name, whatever the
-        number of samples, and in every fit of the method with the same settings, networks and
-        clients.
+        """Iterate over steps 0 to `count` - 1 of a loop with steps of equal cost, so that `plan`
+        follows only one. With a `name`, steps cost the same in all loops of that name.
         """
         meter = active_meter()
         if meter is None:
@@ -249,11 +270,15 @@ class Federation:
     def distill(
         self, targets: torch.Tensor, loss: Loss | None = None, images: torch.Tensor | None = None
     ) -> Checkpoint:
-        """Train a new global model to imitate the teachers' `targets` (n, ...) for the public
-        images, or for `images`.
+        """Train a new global model to imitate teachers.
 
-        `loss` is the task's distillation loss, against probabilities, if not given; tracked on the
-        test set.
+        Args:
+            targets: what it must output, (n, ...).
+            loss: by default the task's distillation loss, against probabilities.
+            images: by default the public images.
+
+        Returns:
+            The checkpoint, with test metrics by epoch in its history.
         """
         model = self.networks.initial()
         self.train(

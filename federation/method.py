@@ -22,35 +22,34 @@ Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
 class Method(ABC):
     """A federated learning method. Its fields are its hyper-parameters; `fit` is its algorithm.
 
-    A file or package under `methods/` or `baselines/`, or a `--plugin`, exports exactly one
-    subclass; the file's or folder's name, with hyphens for underscores, is the method's name.
+    A file in `methods/` or `baselines/`, or a `--plugin`, has exactly one subclass. The method has
+    the file's name, with hyphens for underscores.
     """
 
     title: ClassVar[str] = ""
-    """The row's label in tables; the file's name if empty."""
+    """Title of its row in tables; empty: the file's name."""
     sends: ClassVar[frozenset[str]] = frozenset()
-    """Payload kinds that leave a client. The contract sees to it that the ledger agrees."""
+    """Kinds of messages that leave a client. The contract compares them with the ledger."""
     protected: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """By mechanism of differential privacy, what leaves a client under it: all of it noisy or
-    computed from what is, but for `released`, which gives no guarantee. A mechanism that the class
-    itself does not name is refused."""
+    """Kinds of messages that leave a client under each privacy mechanism. Each is noisy, or
+    computed from noisy values; only `released` gives no guarantee. Other mechanisms are refused.
+    Derived classes do not inherit it."""
     oracle: ClassVar[frozenset[str]] = frozenset()
-    """Knowledge no real server has, for upper bounds: `public-labels`, `private-samples`. Tables
-    mark such rows."""
+    """Knowledge that no real server has, for upper bounds: `public-labels`, `private-samples`.
+    Tables mark such rows with †."""
     dense: ClassVar[bool] = False
-    """Whether it makes images of label maps, and so learns tasks with a class for every pixel
-    alone (`fedtables.federation.tasks.base.ConditionedTask`)."""
+    """Whether it makes images of label maps. Then it learns only tasks with a class for every
+    pixel."""
     reconstructs: ClassVar[bool] = False
-    """Whether it learns the reconstruction of undersampled images alone."""
+    """Whether it only reconstructs undersampled images."""
 
     privacy: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"mechanism": DP_SGD}}
-    """By protocol, the settings `privacy.*` of a private run that nobody has set: mechanism, and
-    what goes with it. Those under `paper` hold where the protocol has none of its own."""
+    """Default settings `privacy.*` of a private run, by protocol. A protocol without an entry takes
+    those of `paper`."""
 
     quick: ClassVar[Mapping[str, Any]] = {}
-    """Field values with which it learns something within seconds on the contract's small
-    federation. Settings of the plans by which it trains there, such as `local.optimizer`, may stand
-    beside them."""
+    """Field values with which it learns something in seconds, on the contract's small federation.
+    Settings of plans, such as `local.optimizer`, may be added."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Every `fit` is a run of its own, whoever calls it; one that a mixin brings too."""
@@ -85,12 +84,20 @@ class Method(ABC):
 
     @abstractmethod
     def fit(self, federation: Federation) -> Fitted:
-        """Run the method and return what it learnt.
+        """Run the method.
 
-        Called from outside it begins with an empty ledger and history, and what no method may see
-        is closed as long as it runs. Raises AccessError if it reaches for that. Raises ValueError
-        where it has sent what it does not declare, and where the federation is private and the
-        method has no such form, told the accountant nothing, or has been fitted before.
+        It begins with an empty ledger and history. Test data are closed while it runs.
+
+        Args:
+            federation: clients, server data and channel.
+
+        Returns:
+            One global model, as a module or a checkpoint, or one checkpoint per client.
+
+        Raises:
+            AccessError: it reads what no method may see.
+            ValueError: it sends what it does not declare. In a private run also: it has no private
+                form, it tells the accountant nothing, or the federation was fitted before.
         """
 
 

@@ -1,8 +1,4 @@
-"""A federation of tensors and arrays that a script has, without the runner.
-
-`federation_of(OwnData(clients, test), Plans(network))` makes it, `FedAvg().fit(federation)` leaves
-a checkpoint, and `federation.networks.module(checkpoint)` is that as a module.
-"""
+"""A federation of a script's own tensors, without the runner: `federation_of(OwnData(...))`."""
 
 import math
 import operator
@@ -35,35 +31,33 @@ from fedtables.results.numbers import MOST, shortened, whole_number
 
 Array = torch.Tensor | np.ndarray
 Pair = tuple[Array, Array]
-"""Images and the class of each, whole numbers (n,) from 0."""
+"""Images, and their classes (n,): whole numbers from 0."""
 StoredPair = tuple[torch.Tensor, torch.Tensor]
-"""The same as they are stored: uint8 or float32 (n, c, h, w), int64 (n,)."""
+"""Images uint8 or float32 (n, c, h, w), and classes int64 (n,)."""
 MOST_CHANNELS = 4
 """With more of them, and a last side of 1 or 3, images are taken for such with channels last."""
 
 
 @dataclass(frozen=True)
 class OwnData:
-    """What the parties hold. Images are uint8, or floats in [0, 1]: (n, h, w) or (n, c, h, w), all
-    of the same channels and sides. Tensors are not copied where they need not be.
-    """
+    """The data of all parties. Images (n, h, w) or (n, c, h, w) are uint8, or floats in [0, 1]."""
 
     clients: Sequence[Pair]
-    """Of each client, its private images and their classes."""
+    """Private images and classes, one pair per client."""
     test: Pair
-    """What metrics are taken on; no method sees it while it fits."""
+    """Test images and classes. No method sees them while it fits."""
     public: Array | None = None
-    """The server's images, without labels; None if it has none."""
+    """Images at the server, without labels; None if there are none."""
     validation: Pair | None = None
     """Labelled images at the server, to choose models by."""
     probe: Pair | None = None
     """Labelled images at the server, to train on."""
     classes: int = 0
-    """0 for one more than the highest label of all."""
+    """Number of classes; 0: one more than the highest label."""
     mean: Sequence[float] = ()
-    """Of each channel, in [0, 1]: networks see (image - mean) / std. 0.5 if empty."""
+    """Mean of each channel, in [0, 1]; 0.5 if empty. Networks see (image - mean) / std."""
     std: Sequence[float] = ()
-    """Of each channel, above 0; 0.5 if empty."""
+    """Standard deviation of each channel, above 0; 0.5 if empty."""
 
 
 def federation_of(
@@ -73,12 +67,16 @@ def federation_of(
     privacy: PrivacyPlan | None = None,
     run: Run | None = None,
 ) -> Federation:
-    """A federation that classifies images. It computes on the device of `run`, and keeps its stages
-    in memory unless `run` has a cache on disk.
+    """Make a federation that classifies images.
 
-    With `privacy` a fit is private, and epsilon is of one image of one client. Then each must lie
-    with one client, once, and not with the server; and the federation has the budget of one fit.
-    Raises ValueError, with the name of what is wrong, for what makes no federation.
+    Args:
+        data: images and labels of clients and server.
+        plans: networks, and how they train; by default a small CNN.
+        privacy: makes the fit differentially private. Epsilon is per image, so each image must lie
+            with one client, once. The federation can then be fitted once.
+        run: seeds, device and execution; by default seed 0 on the CPU.
+
+    Raises ValueError for a wrong argument; the message names it.
     """
     plans, run = Plans() if plans is None else plans, Run() if run is None else run
     _check_kinds(data, plans, privacy, run)
@@ -108,13 +106,19 @@ def partition(
     duplicates: bool = True,
     seed: int = 0,
 ) -> list[np.ndarray]:
-    """Who holds what: of each client the indices int64 into `labels` (n,), as the runner divides a
-    pool with these labels for this seed of the partition axis.
+    """Split samples among clients, as the runner does.
 
-    `kind` is a value of `partition.kind` for samples with a class each. The Dirichlet ones take
-    `alpha`. Under `iid`, `niid1`, `niid2` and `niid3` each client draws `client_share` of the pool,
-    with replacement or, without `duplicates`, such that no sample is dealt twice. Raises ValueError
-    for labels that are no classes, and for a partition that cannot exist.
+    Args:
+        labels: the class of each sample, (n,).
+        kind: `iid`, `niid1`, `niid2`, `niid3` (DLAD), or a Dirichlet one: `dirichlet-fedkd`.
+        clients: number of clients.
+        alpha: concentration of the Dirichlet kinds.
+        client_share: share of the pool that each client draws (DLAD).
+        duplicates: whether clients draw with replacement (DLAD).
+        seed: seed of the partition.
+
+    Returns:
+        Indices into `labels` for each client, int64. Raises ValueError for a wrong argument.
     """
     given = _tensor("labels", labels)
     known = _labels("labels", given, given.numel()).numpy()

@@ -105,15 +105,15 @@ LOCAL, SERVER = TrainingPlan(epochs=5, batch_size=32), TrainingPlan(epochs=20, b
 
 @dataclass(frozen=True)
 class Plans:
-    """By which networks and plans the parties learn."""
+    """Networks of the parties, and how they train."""
 
     network: str | Builder = "cnn"
-    """Of the global model: a name of `fedtables.models.catalogue`, or a function of channels,
-    classes and sides that makes a module."""
+    """The global model: a network's name, or a function of channels, classes and sides that returns
+    a module."""
     clients: Sequence[str | Builder] = ()
-    """Of each client; the same for all if empty."""
+    """The network of each client; empty: `network` for all."""
     roles: Sequence[str] = ()
-    """What tables call each client's kind of network; its name if empty."""
+    """Names of the clients' kinds of network, for tables; empty: the networks' names."""
     local: TrainingPlan = LOCAL
     """How clients train."""
     server: TrainingPlan = SERVER

@@ -14,7 +14,9 @@ AXES = ("partition", "weights", "sampling", "shuffling", "noise", "attack")
 
 @dataclass(frozen=True)
 class Seeds:
-    """One seed per axis of randomness. Streams are named: none hangs on the order of calls."""
+    """One seed for each kind of randomness. Streams have names, so no number depends on the order
+    of calls.
+    """
 
     partition: int = 0
     """Which client holds which samples."""

@@ -10,10 +10,14 @@ UNKNOWN = 255
 
 
 def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
-    """Area under the ROC curve of every class, as fractions: scores (n, classes), targets (n,
-    classes) of 0, 1 and `UNKNOWN`, which does not count. NaN where these are not of both kinds, or
-    where every score is NaN. A sample whose score alone is NaN is ranked last where it has the
-    class, else first. Ties count half (scikit-learn's `roc_auc_score`).
+    """Area under the ROC curve of every class, by scikit-learn. Ties count half.
+
+    Args:
+        scores: (n, classes). A NaN is ranked worst: last for a positive, first for a negative.
+        targets: (n, classes) of 0, 1 and `UNKNOWN`, which does not count.
+
+    Returns:
+        One fraction per class; NaN if its targets are all equal, or all its scores NaN.
     """
     from sklearn.metrics import roc_auc_score  # takes a while, and most runs have no use for it
 

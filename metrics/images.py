@@ -28,10 +28,17 @@ def psnr(images: Tensor, truth: Tensor) -> Tensor:
 
 
 def ssim(images: Tensor, truth: Tensor) -> Tensor:
-    """Structural similarity of each image (n, c, h, w) in [0, 1], of shape (n,), at most 1: Wang et
-    al. 2004, in a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside
-    the image, averaged over these and over channels, by scikit-image. Raises ValueError for images
-    of another shape or type than the truth, or smaller than the window.
+    """Structural similarity of each image, by scikit-image (Wang et al. 2004, Gaussian window).
+
+    Args:
+        images: (n, c, h, w) in [0, 1].
+        truth: of the same shape and type.
+
+    Returns:
+        (n,), at most 1.
+
+    Raises:
+        ValueError: shapes or types differ, or images are smaller than the window.
     """
     _check(images, truth)
     if min(images.shape[2:]) < WINDOW:

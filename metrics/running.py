@@ -103,7 +103,7 @@ class SampleMean(RunningMetrics):
 
 
 class Accuracy(SampleMean):
-    """Share of samples whose highest score, of (n, classes), is at the label (n,), in [0, 1]."""
+    """Share of samples whose highest score (n, classes) is at their label (n,)."""
 
     name = "accuracy"
 

@@ -215,13 +215,23 @@ class BudgetExhaustedError(Exception):
 
 
 class Accountant:
-    """The ledger of one run, with its budget. Parties (the clients' indices) hold disjoint records,
-    so the run has spent what the party that spent most has. Noise and rate of a release must not be
-    chosen by earlier ones. Raises ValueError for arguments that make no sense.
+    """The privacy ledger of one run, with its budget.
+
+    Parties are clients with disjoint records. So a run has spent what its most expensive party has.
+    Noise and sampling rate must not depend on earlier releases.
     """
 
     def __init__(self, epsilon: float, delta: float, accountant: str = "rdp"):
-        """`epsilon` is the budget; `math.inf` only keeps the ledger."""
+        """Start with nothing spent.
+
+        Args:
+            epsilon: the budget; `math.inf` only keeps the ledger.
+            delta: in (0, 1).
+            accountant: `rdp`, or `prv` (tighter, Gaussian noise only).
+
+        Raises:
+            ValueError: an argument is out of range.
+        """
         if not epsilon > 0:
             raise ValueError(f"the budget must be a positive epsilon, not {epsilon}")
         check(delta, accountant)
@@ -233,11 +243,15 @@ class Accountant:
         self._headroom = _Headroom(delta, self._limit)
 
     def affords(self, party: int, *releases: Steps) -> bool:
-        """Whether `party` may release all of `releases` within the budget."""
+        """Whether the budget allows `party` all of `releases`."""
         return self._within(together([*self.releases(party), *releases]))
 
     def spend(self, party: int, *releases: Steps) -> None:
-        """Book all of `releases`, or raise BudgetExhaustedError where that passes the budget."""
+        """Book all of `releases`.
+
+        Raises:
+            BudgetExhaustedError: they would exceed the budget. Then nothing is booked.
+        """
         ledger = together([*self.releases(party), *releases])
         if not self._within(ledger):
             raise BudgetExhaustedError(
@@ -249,14 +263,14 @@ class Accountant:
         self._ledger[party] = ledger
 
     def epsilon(self, party: int | None = None) -> float:
-        """What `party` has spent, by default the run."""
+        """Epsilon spent by `party`, or by the whole run."""
         ledgers = set(self._ledger.values()) if party is None else {self.releases(party)}
         return max(
             (epsilon(ledger, self.delta, self.accountant) for ledger in ledgers), default=0.0
         )
 
     def releases(self, party: int) -> tuple[Steps, ...]:
-        """What `party` has released, those of one mechanism as one."""
+        """All releases of `party`, summed by mechanism."""
         return self._ledger.get(party, ())
 
     def state_dict(self) -> dict[str, Any]:

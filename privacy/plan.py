@@ -26,7 +26,7 @@ TRUST = {
 
 @dataclass(frozen=True)
 class PrivacyPlan:
-    """The mechanism, its budget, and its settings; protected is one sample of one client."""
+    """How a run is made differentially private. The protected unit is one sample of one client."""
 
     mechanism: str
     epsilon: float
@@ -37,19 +37,19 @@ class PrivacyPlan:
     clip_norm: Positive = 1.0
     """Largest norm of a sample's gradient in DP-SGD."""
     noise_multiplier: Annotated[float, Bounds(0, MOST)] = 0.0
-    """Of DP-SGD; 0 stands for the smallest that keeps the whole run within its budget."""
+    """Noise multiplier of DP-SGD; 0: the smallest that keeps the run within its budget."""
     counts_noise: Positive = 10.0
-    """Standard deviation of the noise on label counts, where a method sends them."""
+    """Standard deviation of the noise on label counts."""
     votes: str = "gaussian"
     """Noise of the votes: `gaussian` (GNMax) or `laplace` (LNMax)."""
     queries: Count = 300
-    """Images that the clients vote on."""
+    """Number of images that clients vote on."""
     votes_share: SomeShare = 0.5
     """Share of epsilon that a method with noisy gradients leaves to its votes."""
     gradient_clip: Positive = 1.0
-    """Largest norm of the gradient with respect to one generated image, of its own loss."""
+    """Largest norm of the gradient for one generated image."""
     sample_rate: Share = 0.0
-    """Probability that a client judges a generated image; 0: one over the clients."""
+    """Probability that a client judges a generated image; 0: one over the number of clients."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for settings that make no sense."""

@@ -98,9 +98,13 @@ def records_text(records: Iterable[Record]) -> str:
 
 
 def load(folder: Path | str) -> pd.DataFrame:
-    """All records under `folder`, at any depth, as `COLUMNS`; `file` is relative to it.
+    """Read all records under a folder, at any depth.
 
-    Raises ResultsError if it holds no records, or, with file and line, for damaged ones.
+    Returns:
+        A line per cell, metric and seed, with the columns `COLUMNS`.
+
+    Raises:
+        ResultsError: there are no records, or a file is damaged; the message names file and line.
     """
     folder = Path(folder)
     parts = []
@@ -148,14 +152,18 @@ def tidy(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def over_seeds(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines of `load` or `tidy` with all seeds of a cell as one: `value` is their mean, `std`
-    their standard deviation (n - 1; none for one seed) and `n` their number, `seeds` their names.
+    """Average over seeds.
 
-    A measurement that some seeds lack is over the others, and so is one that is no number for some;
-    `defined` and `of` are sums over all seeds, as if one that lacks it had as many values as the
-    others and none of them defined. Of bytes, data and other facts the first
-    seed's are told, of `epsilon` the largest. A cell that failed for any seed has one line, with n
-    = 0 and no value.
+    Args:
+        lines: what `load` or `tidy` returned.
+
+    Returns:
+        A line per cell and metric: `value` is the mean over seeds, `std` the standard deviation
+        with n - 1 (missing for one seed), `n` the number of seeds, `seeds` their names.
+
+    Seeds without a number are left out of the mean; `defined` and `of` then count over all seeds.
+    Bytes and other facts are those of the first seed, `epsilon` is the largest. A cell that failed
+    for any seed has one line, with n = 0.
     """
     if lines.empty:
         return pd.DataFrame(columns=list(SUMMARY))

@@ -128,21 +128,23 @@ def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
 def reproduce(
     request: Request, table: str, *, quiet: bool = False, log: runner.Log | None = None
 ) -> pd.DataFrame:
-    """Regenerate `paper/table` and return its cells: a line per cell, metric and seed, with the
-    published value beside the measured one (`fedtables.results.frame.COLUMNS`), and a column for
-    every key of the table's columns (`fedtables.results.frame.with_keys`).
+    """Regenerate a table, as the command does, and return its cells.
 
-    Arguments are the command's options. `only` maps keys to the values wanted, as in
-    `{"dataset": "mnist", "row": ["global-avg", "global-dlad"]}`; `settings` maps the names of
-    `--set` to values. The table's files are written to `results`, and its cells kept in the cache,
-    as by the command (`replace` lets them lose cells);
-    `quiet` prints nothing. `log(cell, series, step, value)` is told what cells show while they run:
-    losses and metrics by epoch or round, bytes and epsilon by round. A cell that fails is a line
-    with `status` `failed` and the reason.
+    It takes the command's options by keyword. `only` is a mapping, as in `{"dataset": "mnist",
+    "row": ["global-avg", "global-dlad"]}`. `settings` maps names of `--set` to values.
 
-    Cells run in processes of their own, which import nothing of the notebook or script.
+    Args:
+        table: `paper/table`.
+        quiet: print nothing.
+        log: called as `log(cell, series, step, value)` while cells run: losses and metrics by epoch
+            or round, bytes and epsilon by round.
 
-    Raises SpecError, DataError or ResultsError, before anything runs, for what cannot be run.
+    Returns:
+        A line per cell, metric and seed, with the published value beside the measured one, and a
+        column for every key of the table's columns. A failed cell has `status` `failed`.
+
+    Raises:
+        SpecError, DataError, ResultsError: the request is invalid. Nothing has run.
     """
     selection = selected(request, [table])
     check_execution(selection.execution, selection.device)

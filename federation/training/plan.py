@@ -55,7 +55,7 @@ class DivergedError(Exception):
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How a network is trained."""
+    """Epochs, batch size and optimiser of a training."""
 
     epochs: int
     batch_size: int
@@ -63,7 +63,7 @@ class TrainingPlan:
     optimizer: str = "adam"
     """`adam`, `rmsprop` or `sgd`."""
     momentum: float = 0.0
-    """Of SGD."""
+    """Momentum of SGD."""
     weight_decay: float = 0.0
     schedule: str = "constant"
     """`constant`, or `cosine` from `lr` to `final_lr` over the epochs."""
