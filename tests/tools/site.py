@@ -68,6 +68,8 @@ def commands() -> str:
     from fedtables.benchmarks.commands.cli import app
 
     command = typer.main.get_command(app)
+    for verb in command.commands.values():  # else Typer cuts their first sentences
+        verb.short_help = (verb.help or "").split("\n\n")[0].replace("\n", " ")
     context = typer.Context(command, info_name="fedtables")
     return get_docs_for_click(obj=command, ctx=context, name="fedtables", title="Commands")
 
