@@ -144,9 +144,7 @@ def test_options_that_do_nothing_with_a_target_are_refused_by_name(
     command, tmp_path, target, own, others
 ):
     given = " ".join(f"{name} {value or ''}" for name, value in others.items())
-    why = (
-        f"{', '.join(others)}: of no use with --target {target}, which has {', '.join(own)}, beside"
-    )
+    why = f"{', '.join(others)}: --target {target} has no such option; its own are {', '.join(own)}"
     refused(command, tmp_path, f"--target {target} {given}", why)
 
 
