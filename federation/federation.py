@@ -144,7 +144,7 @@ class Federation:
             options: further fields of `Training`, such as `penalty` or `track`.
 
         Returns:
-            Test metrics after each epoch, if `track` is set.
+            If `track` is set, test metrics after the epochs that `looks` chooses.
         """
         training = Training(loss, plan, names, **options)
         return self._trainer.train(model, TrainingSet(images, targets), training)
@@ -189,7 +189,8 @@ class Federation:
         """A forward pass in a training loop of a method's own. Follows --precision and --compile.
 
         Args:
-            model: the network. If it learns, its inputs count as samples seen.
+            model: the network. If it learns, its inputs count as samples seen. For a part of a
+                network, count them yourself: `fedtables.federation.samples.see(n)`.
             inputs: (n, ...), normalised.
 
         Returns:
@@ -243,7 +244,8 @@ class Federation:
 
     def steps(self, count: int, *, name: str = "") -> Iterator[int]:
         """Iterate over steps 0 to `count` - 1 of a loop with steps of equal cost, so that `plan`
-        follows only one. With a `name`, steps cost the same in all loops of that name.
+        follows only one. Give a `name` only if steps cost the same in all loops of that name,
+        whatever the number of samples, and in every fit with the same settings and networks.
         """
         meter = active_meter()
         if meter is None:

@@ -119,28 +119,29 @@ class Plans:
     server: TrainingPlan = SERVER
     """How the server trains."""
     augmentation: Augmentation | None = None
-    """How training images are changed; None if they are not."""
+    """Augmentation of training images; None for none."""
     pretrained: bool = False
     """Whether networks begin with weights from ImageNet."""
     looks: int = 0
-    """After how many of a training's epochs or a fit's rounds the test set is looked at, evenly
-    spread and the last among them; 0 for all."""
+    """How many epochs or rounds are followed by a look at the test set, evenly spread; 0: all."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a federation is run: seeds, cache and device. On the device `meta` nothing is loaded or
-    computed, only sizes are known.
-    """
+    """How a federation runs. On the device `meta` nothing is computed; only sizes are known."""
 
     seeds: Seeds = field(default_factory=Seeds)
+    """One seed for each kind of randomness."""
     stages: StageCache = field(default_factory=lambda: StageCache(None))
-    """In memory, unless another is given."""
+    """Keeps trained stages; by default in memory."""
     device: str = "cpu"
+    """`cpu`, `cuda`, `cuda:1` or `mps`."""
     channel: Channel | None = None
-    """None for a new one."""
+    """The ledger; None for a new one."""
     progress: Callable[[str, float], None] = lambda text, share: None
+    """Called as `progress(text, share)`, with what is being done and the share done."""
     execution: Execution = DEFAULT
+    """Precision, compilation and stacking; by default fp32, one client after another."""
 
 
 def put_together(

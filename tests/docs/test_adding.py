@@ -3,10 +3,12 @@
 import ast
 import inspect
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
 from fedtables.baselines.fedavg_plus import FedAvgPlus
+from fedtables.benchmarks.scenarios.configuration import read_section
 from fedtables.methods.fedavg import FedAvg
 from fedtables.results.sourcecode import ROOT
 from tests.docs.adding import block_with
@@ -46,3 +48,24 @@ def test_no_hook_is_left_out():
         if callable(getattr(FedAvg, name, None)) and not name.startswith("__")
     }
     assert overridden <= set(HOOKS)
+
+
+def run(words: str) -> dict:
+    """What a block of the pages defines."""
+    names: dict = {}
+    exec(block_with(words), names)
+    return names
+
+
+def test_the_shown_measure_takes_its_number():
+    fitted = [SimpleNamespace(history={"accuracy": [0.1, last]}) for last in (0.4, 0.6)]
+    taken = run("class Spread")["MEASURES"]["spread"].take(
+        SimpleNamespace(fitted=fitted, percent=100)
+    )
+    [measured] = taken.measurements
+    assert (measured.metric, measured.value) == ("spread", pytest.approx(10))
+
+
+def test_the_shown_settings_of_a_scenario_are_read():
+    settings = run("class FindingsSettings")["FindingsSettings"]
+    assert read_section({"findings.uncertain": "ones"}, "findings", settings).uncertain == "ones"

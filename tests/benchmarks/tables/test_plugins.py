@@ -33,7 +33,7 @@ SOURCES = "from fedtables.datasets.source import DataSource\nSOURCES = "
 
 @pytest.fixture
 def files(tmp_path):
-    """The network and the data set of docs/howto/add-a-method.md as files."""
+    """The network and the data set of docs/howto/add-data.md as files."""
     paths = [tmp_path / "my_net.py", tmp_path / "my_data.py"]
     for path, text in zip(paths, (NETWORK, DATA), strict=True):
         path.write_text(text)
