@@ -110,11 +110,11 @@ def partition(
 
     Args:
         labels: the class of each sample, (n,).
-        kind: `iid`, `niid1`, `niid2`, `niid3` (DLAD), `dirichlet-fedkd`, `dirichlet-feddf` or
-            `dirichlet-feddf-released`.
+        kind: such as `iid`, `niid1` (DLAD) or `dirichlet-feddf`; docs/howto/own-script.md has all.
         clients: number of clients.
         alpha: concentration of the Dirichlet kinds.
-        client_share, duplicates: DLAD's share of the pool per client, and whether to replace.
+        client_share: share of the pool that each client draws (DLAD).
+        duplicates: whether clients draw with replacement (DLAD).
         seed: seed of the partition.
 
     Returns:
