@@ -12,17 +12,17 @@ def test_words_and_sentences_are_counted_outside_of_code_tables_and_links(tmp_pa
     path.write_text(
         "# Two words\n\nRun `a --b c` first. It takes 0.5 s, e.g. here.\n\n"
         "```bash\nnot counted\n```\n"
-        "\n- [One two](three.md) four\n- five\n\n| six | 7 |\n|---|---|\n"
+        "\n- [One two](three.md) four\n1. By Fig. 3 of Xu et al. 2020.\n\n| six | 7 |\n|---|---|\n"
     )
     page = read(path)
     assert page.sentences == (
         "Run Code first.",
         "It takes 0.5 s, e.g. here.",
-        "- One two four",
-        "- five",
+        "One two four",
+        "By Fig. 3 of Xu et al. 2020.",
     )
-    assert page.words == 2 + 3 + 6 + 3 + 1 + 2
-    assert page.mean == pytest.approx((3 + 6 + 3 + 1) / 4)
+    assert page.words == 2 + 3 + 6 + 3 + 9 + 2  # the number of the item is a word
+    assert page.mean == pytest.approx((3 + 6 + 3 + 8) / 4)
 
 
 def test_the_readme_is_read_in_two_minutes():

@@ -14,6 +14,11 @@ README = ROOT / "README.md"
 CHANGELOG = ROOT / "CHANGELOG.md"
 GENERATED = frozenset({"gallery.md", "hours.md", "methods.md"})
 """Pages of docs/ that a command writes. Their sentences are held to the same limits."""
+END = re.compile(
+    r"(?<=[.!?])(?<!\bEq\.)(?<!\bFig\.)(?<!\bal\.)(?<!\bvs\.)(?<!\be\.g\.)(?<!\bi\.e\.)"
+    r"[*_)\"]*\s+(?=[*_(\"]*[A-Z0-9])"
+)
+"""What stands between two sentences of a paragraph."""
 LONG = 30
 """Words of the longest sentence that a page may have."""
 
@@ -64,13 +69,12 @@ def read(path: Path) -> Page:
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"`+[^`]+`+", "Code", text)
     prose = re.sub(r"^\s*(\||#|!!!|\?\?\?).*$", "", text, flags=re.MULTILINE)
-    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose)
+    item = r"\s*(?:[-*]|\d+\.) "
+    blocks = re.split(rf"\n\s*\n|\n(?={item})", prose)
     sentences = [
         sentence
         for block in blocks
-        for sentence in re.split(
-            r"(?<=[.!?])[*_)\"]*\s+(?=[*_(\"]*[A-Z0-9])", " ".join(block.split())
-        )
+        for sentence in END.split(" ".join(re.sub(f"^{item}", "", block).split()))
         if length(sentence)
     ]
     return Page(path, length(text), tuple(sentences))
