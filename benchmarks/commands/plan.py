@@ -73,6 +73,7 @@ def plan_tables(shown: Shown, request: Request) -> None:
         raise SpecError("--within needs a table, and the profile smoke or cpu")
     if markdown is not None:
         check_output(markdown)
+        page = hours.page_at(markdown)
     gpus = find_gpus(shown.gpu)
     names = table_names(tables or _papers(protocol), protocol)
     selection = selected(replace(request, device="cpu"), names)
@@ -86,7 +87,6 @@ def plan_tables(shown: Shown, request: Request) -> None:
     if len(names) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
-        page = markdown.read_text(encoding="utf-8") if markdown.exists() else hours.PAGE
         write_atomic(markdown, hours.placed(hours.markdown(plans, tables, profile, gpus), page))
         console.print(f"wrote {escape(str(markdown))}", soft_wrap=True)
 

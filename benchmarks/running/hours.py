@@ -16,6 +16,7 @@ from fedtables.benchmarks.running.plan import Plan
 from fedtables.benchmarks.running.speed import Speed, training_speed
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.federation.costs import Workload
+from fedtables.results.files import ResultsError
 from fedtables.results.names import near
 
 
@@ -231,6 +232,16 @@ once. Hours are FLOPs over the fp32 speed of one GPU. They can be two to three t
 are those of all runs, both ways. Memory is that of the largest process, its samples among it,
 beside the framework.
 """
+
+
+def page_at(path: Path) -> str:
+    """The page that a section is written into, new if there is none. Raises ResultsError for a file
+    that is not UTF-8 text.
+    """
+    try:
+        return path.read_text(encoding="utf-8") if path.exists() else PAGE
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultsError(f"cannot read {path}: {error}. Name another file.") from error
 
 
 def placed(section: str, page: str) -> str:

@@ -28,7 +28,6 @@ from fedtables.results.files import RUNS
 from fedtables.results.frame import read_records
 from tests.docs.adding import DATA, DERIVED, NETWORK
 from tests.tools import reference
-from tests.tools.site import GENERATED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -267,15 +266,6 @@ def test_the_readme_says_how_many_tables_run():
     assert f"{run} of the {len(tables)} tables of the four papers run" in (
         ROOT / "README.md"
     ).read_text().replace("\n", " ")
-
-
-def test_links_lead_to_files():
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            path = (page.parent / target).resolve()
-            generated = path in {ROOT / "docs" / name for name in GENERATED}
-            if not target.startswith("http") and not generated:
-                assert path.exists(), f"{page.name}: {target}"
 
 
 def test_ci_and_the_workflow_run_the_same_script():

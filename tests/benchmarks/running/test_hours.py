@@ -12,6 +12,7 @@ from fedtables.benchmarks.running.plan import Plan
 from fedtables.benchmarks.running.speed import Speed
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.federation.costs import Work, Workload
+from fedtables.results.files import ResultsError
 
 TINY, OTHER = Workload("cnn-small", (1, 8, 8), 3, 4), Workload("cnn", (1, 8, 8), 3, 4)
 
@@ -127,6 +128,14 @@ def test_a_page_has_one_section_a_profile():
     assert page == f"# Hours\n\nBy hand.\n\n{first}\n{second}"
     assert hours.placed(first.replace("old", "new"), page) == page.replace("old", "new")
     assert hours.placed(second.replace("kept", "new"), page) == page.replace("kept", "new")
+
+
+def test_a_page_that_is_no_text_is_refused_before_anything_is_planned(tmp_path):
+    path = tmp_path / "page.md"
+    assert hours.page_at(path) == hours.PAGE
+    path.write_bytes(b"\xff")
+    with pytest.raises(ResultsError, match="page"):
+        hours.page_at(path)
 
 
 def test_sums_are_set_apart_and_speeds_have_their_source():
