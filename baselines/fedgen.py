@@ -18,6 +18,7 @@ from fedtables.federation.client import Client
 from fedtables.federation.data import state_of
 from fedtables.federation.federation import Federation
 from fedtables.federation.samples import see
+from fedtables.federation.shared.per_class import shares_of_holders
 from fedtables.federation.training.plan import Batch, Penalty, SteadyPenalty
 from fedtables.methods.fedavg import FedAvg, Round, State
 from fedtables.models.catalogue import find_head
@@ -169,7 +170,7 @@ class FedGEN(FedAvg):
         """Fit the generator to this round's heads, each label by who holds samples of it."""
         generator, optimizer = this.server["generator"], this.server["optimizer"]
         counts = this.server["counts"][[client.index for client in this.clients]]
-        weights = counts / counts.sum(dim=0).clamp(min=1)
+        weights = shares_of_holders(counts)
         stream = this.federation.streams.shuffling("fedgen server", this.number)
         generator.train()
         for _ in this.federation.steps(self.generator_steps, name="generator"):
