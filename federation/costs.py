@@ -250,12 +250,16 @@ class Meter:
         batch_size: int,
         *,
         replayable: bool = False,
+        further: int = 0,
     ) -> None:
-        """Book passes over `images` (of drawn samples the mean); `replayable` for CUDA graphs."""
+        """Book passes over `images` (of drawn samples the mean); `replayable` for CUDA graphs.
+
+        `further` forward passes of the same network are taken of each batch without gradients.
+        """
         one = self._per_sample(model, tuple(images.shape[1:]))
         copied = 0 if images.untyped_storage()._cdata in self.held else images.nbytes
         samples = round(len(images) * epochs)
-        flops = (1 + BACKWARD) * one.flops * samples
+        flops = (1 + further + BACKWARD) * one.flops * samples
         load = _workload(model, batch_size)
         shares = () if load is None or not flops else ((load, replayable, flops),)
         self._book_passes(

@@ -8,7 +8,7 @@ FedGEN and FedDF change one step each.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -38,6 +38,9 @@ class Round:
     """The global model, which `FedAvg.aggregate` changes."""
     server: dict[str, Any]
     """What `FedAvg.server_state` has returned."""
+    kept: Mapping[int, dict[str, Any]] = field(default_factory=dict)
+    """What `FedAvg.client_state` has returned, by the client's index. Only what runs on that client
+    may use it."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,16 @@ class FedAvg(Method):
     """C, the share of clients in a round (FedDF's text; its released commands: 0.1)."""
 
     def fit(self, federation: Federation) -> Checkpoint:
-        network = federation.networks.shared()
+        network = self.network(federation)
         model = federation.networks.initial(network)
         workers = [
             federation.networks.initial(network)
             for _ in range(min(federation.networks.execution.stacked, len(federation.clients)))
         ]
         server = self.server_state(federation, model)
-        stateful = {name: part for name, part in server.items() if hasattr(part, "state_dict")}
+        kept = {c.index: self.client_state(federation, c, model) for c in federation.clients}
+        held = {f"client {k} {name}": part for k, own in kept.items() for name, part in own.items()}
+        stateful = {n: p for n, p in {**server, **held}.items() if hasattr(p, "state_dict")}
         drawn = Counter(
             c.index
             for n in range(self.rounds)
@@ -75,7 +80,7 @@ class FedAvg(Method):
             drawn_now = federation.streams.participants(number, self.participation)
             able = [c for c in drawn_now if federation.privacy.can_train(c, federation.local)]
             if able:  # else their privacy budgets are spent
-                this = Round(federation, number, able, model, server)
+                this = Round(federation, number, able, model, server, kept)
                 self.aggregate(this, self.client_updates(this, workers))
             federation.evaluation.track(model)
         return federation.networks.checkpoint(model, network)
@@ -99,8 +104,20 @@ class FedAvg(Method):
                 payload = self.payload(this, client, worker, sent)
                 yield federation.channel.up(client.index, "parameters", payload)
 
+    def network(self, federation: Federation) -> str:
+        """The name of the network that server and clients use."""
+        return federation.networks.shared()
+
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
         """What the server has beside the model; what has a state_dict is restored."""
+        return {}
+
+    def client_state(
+        self, federation: Federation, client: Client, model: nn.Module
+    ) -> dict[str, Any]:
+        """What a client keeps from round to round; what has a state_dict is restored. It is no
+        message and never leaves the client.
+        """
         return {}
 
     def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:

@@ -1,13 +1,15 @@
 """Networks by name: `build("resnet8-narrow", in_channels=3, outputs=10, image_size=32)`.
 
 A network declares what it makes: scores, maps or images. Behind the name of one that makes scores,
-`+dense` asks for its encoder with a decoder that makes maps: `resnet8-narrow+dense`.
+`+dense` asks for its encoder with a decoder that makes maps: `resnet8-narrow+dense`; and
+`+projection` for a projection head before its last layer.
 """
 
+import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -16,6 +18,7 @@ from fedtables.models import networks as network_package
 from fedtables.models.cut import encode
 from fedtables.models.dense import Dense
 from fedtables.models.entry import Builder, ModelError, NetworkEntry, Sides
+from fedtables.models.projection import projected
 from fedtables.results.files import digest
 from fedtables.results.names import near
 from fedtables.results.plugins import kept, listed, plugged_in
@@ -23,6 +26,10 @@ from fedtables.results.sourcecode import code_digest, source_digest
 
 DENSE = "+dense"
 """Suffix of a network that makes maps with the encoder of one that makes scores."""
+PROJECTION = "+projection"
+"""Suffix of a network that makes scores, with a projection head before its last layer."""
+SUFFIXES = {DENSE: "fedtables.models.dense", PROJECTION: "fedtables.models.projection"}
+"""With the module that defines what is added."""
 
 INPUTS = {2: "images", 3: "volumes"}
 """What has as many sides."""
@@ -60,25 +67,42 @@ def networks() -> dict[str, NetworkEntry]:
 
 
 def entry(name: str) -> NetworkEntry:
-    """A network's builder and what it declares, of a name with `+dense` too.
+    """A network's builder and what it declares, of a name with a suffix too.
 
-    Raises ModelError with near names if unknown, and for `+dense` behind what makes no scores.
+    Raises ModelError with near names if unknown, and for a suffix behind what makes no scores.
     """
     if isinstance(name, OwnNetwork):
         return NetworkEntry(name.build, smallest=1)
-    base = name.removesuffix(DENSE)
+    base, suffix = _parts(name)
     if base not in networks():
         raise ModelError(f"unknown network {name!r}; {near(base, networks())}")
     declared = networks()[base]
-    if name == base:
+    if not suffix:
         return declared
     if declared.makes != "scores":
-        raise ModelError(f"{base} makes {declared.makes} by itself; leave {DENSE} off")
+        raise ModelError(f"{base} makes {declared.makes} by itself; leave {suffix} off")
+    if suffix == PROJECTION:
+        return replace(declared, build=_with_projection(declared.build))
 
     def dense(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
         return Dense(declared.build(in_channels, 1, sides), in_channels, outputs, sides)
 
     return replace(declared, build=dense, makes="maps")
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """A network's name without its suffix, and the suffix, which may be empty."""
+    suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+    return name.removesuffix(suffix), suffix
+
+
+def _with_projection(build: Builder) -> Builder:
+    def built(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
+        model = build(in_channels, outputs, sides)
+        name, head = find_head(model)
+        return _put(model, name, projected(head))
+
+    return built
 
 
 def network_for(name: str, *, dense: bool, dims: int = 2) -> str:
@@ -88,7 +112,7 @@ def network_for(name: str, *, dense: bool, dims: int = 2) -> str:
     """
     declared = entry(name)
     needed = "maps" if dense else "scores"
-    base = name.removesuffix(DENSE)
+    base, _ = _parts(name)
     makes = {needed, "scores"}
     fitting = sorted(n for n, of in networks().items() if of.dims == dims and of.makes in makes)
     alike = [other for other in fitting if other.startswith(base)]
@@ -142,7 +166,7 @@ def check_outputs(model: nn.Module) -> None:
     than it declares. One that does not run there is let pass.
     """
     name, channels, outputs, sides = model.built_as  # type: ignore[misc]
-    if not _plugin_of(name.removesuffix(DENSE)):
+    if not _plugin_of(_parts(name)[0]):
         return
     makes = entry(name).makes
     wanted = (2, outputs, *(() if makes == "scores" else sides))
@@ -174,10 +198,10 @@ def network_digest(name: str) -> str:
     """
     if isinstance(name, OwnNetwork):
         return digest([name, name.number])
-    base = name.removesuffix(DENSE)
+    base, suffix = _parts(name)
     # Of a plug-in all, wherever its builder lies.
     code = code_digest(_plugin_of(base) or entry(base).build.__module__)
-    return code if name == base else digest([code, source_digest("fedtables.models.dense")])
+    return digest([code, source_digest(SUFFIXES[suffix])]) if suffix else code
 
 
 def _plugin_of(base: str) -> str:
@@ -211,7 +235,46 @@ def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
         model.head = nn.Conv2d(channels, num_outputs, 1, device=drawn_on).to(device)
         return model
     name, head = find_head(model)
+    return _put(model, name, nn.Linear(head.in_features, num_outputs, device=drawn_on).to(device))
+
+
+def _put(model: nn.Module, name: str, module: nn.Module) -> nn.Module:
+    """Put `module` into `model` as its part `name`; returns the model."""
     parent, _, attribute = name.rpartition(".")
-    fresh = nn.Linear(head.in_features, num_outputs, device=drawn_on).to(device)
-    setattr(model.get_submodule(parent), attribute, fresh)
+    setattr(model.get_submodule(parent), attribute, module)
     return model
+
+
+@contextlib.contextmanager
+def noting_features(model: nn.Module) -> Iterator[Callable[[], torch.Tensor | None]]:
+    """Inside, a function that returns what the model's last linear layer got in its latest pass,
+    (n, d), with its graph; None for a network without one.
+    """
+    head: Any = next((m for m in reversed(list(model.modules())) if isinstance(m, nn.Linear)), None)
+    if head is None:
+        yield lambda: None
+        return
+    head.got = None
+    hook = head.register_forward_pre_hook(_note)
+    try:
+        yield lambda: head.got
+    finally:
+        hook.remove()
+        del head.got
+
+
+def _note(head: Any, inputs: tuple[torch.Tensor, ...]) -> None:
+    head.got = inputs[0]
+
+
+def features(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    """What a network's last linear layer gets for `inputs`, (n, d). Raises ModelError for a network
+    without one.
+    """
+    with noting_features(model) as noted:
+        model(inputs)
+        found = noted()
+    if found is None:
+        find_head(model)  # which says why
+    assert found is not None
+    return found

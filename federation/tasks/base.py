@@ -109,6 +109,14 @@ def conditioned(task: Task) -> ConditionedTask:
     return cast(ConditionedTask, task)
 
 
+def check_single_label(task: Task) -> None:
+    """Raise ValueError for a task whose samples do not have one class each."""
+    if task.dense or task.classes is None:
+        raise ValueError(
+            f"this method needs one class per image, and {task} has none; use classification"
+        )
+
+
 def mean_over_pixels(values: torch.Tensor) -> torch.Tensor:
     """The mean of each sample, (n,), of values (n, ...)."""
     return values.mean(dim=tuple(range(1, values.ndim)))

@@ -133,6 +133,10 @@ class Inputs:
 def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
     """Shuffled batches of indices; a last single sample is left out (BatchNorm cannot take it)."""
     order = torch.randperm(samples, generator=generator, device=generator.device)
-    for batch in order.split(batch_size):
-        if len(batch) > 1 or (len(batch) == 1 and 1 in (batch_size, samples)):
-            yield batch
+    yield from order.split(batch_size)[: batch_count(samples, batch_size)]
+
+
+def batch_count(samples: int, batch_size: int) -> int:
+    """How many `batches` an epoch has."""
+    whole, left = divmod(samples, batch_size)
+    return whole + (left > 1 or (left == 1 and samples == 1))

@@ -22,6 +22,7 @@ from fedtables.federation.training.inputs import Inputs, Normalisation, batches,
 from fedtables.federation.training.plan import Batch, DivergedError, SteadyPenalty, Training
 from fedtables.federation.watching import show_epoch
 from fedtables.federation.windows import Window
+from fedtables.models.catalogue import noting_features
 
 AT_ONCE = {"cpu": (250, 250 * 3 * 128 * 128), "cuda": (2000, 2**24)}
 """Most samples of a prediction's batch, and most values of their inputs. Past 250 samples
@@ -94,6 +95,20 @@ def training_steps(
     given), as in Keras, plus the penalty. `after_epoch(e)` is called after epoch e = 1, 2, ... with
     the model in training mode. Raises DivergedError if an epoch's loss is not finite.
     """
+    noting = noting_features(model) if training.penalty else contextlib.nullcontext(lambda: None)
+    with noting as features:
+        yield from _steps(model, samples, training, inputs, after_epoch, execution, features)
+
+
+def _steps(
+    model: nn.Module,
+    samples: TrainingSet,
+    training: Training,
+    inputs: Inputs,
+    after_epoch: Callable[[int], None] | None,
+    execution: Execution,
+    features: Callable[[], torch.Tensor | None],
+) -> Generator[int]:
     plan, penalty = training.plan, training.penalty
     optimizer, schedule = training.optimizer, training.schedule
     # An earlier call's optimiser has a rate of its own.
@@ -101,7 +116,10 @@ def training_steps(
     replayable = optimizer is None and (penalty is None or steady is not None)
     if (meter := active_meter()) is not None:
         images, size = samples.images, plan.batch_size
-        meter.book_training(model, images, plan.epochs, size, replayable=replayable)
+        further = steady.passes if steady is not None else 0
+        meter.book_training(
+            model, images, plan.epochs, size, replayable=replayable, further=further
+        )
         meter.book_looks(plan.epochs, after_epoch)
         return
     if inputs.generator is None:
@@ -125,7 +143,8 @@ def training_steps(
             losses = losses * own
         objective = losses.mean()
         if penalty is not None:
-            objective = objective + penalty(model, Batch(seen, outputs, wanted))
+            batch_now = Batch(seen, outputs, wanted, features())
+            objective = objective + penalty(model, batch_now)
         optimizer.zero_grad(set_to_none=True)
         objective.backward()
         if plan.clip_norm:

@@ -29,6 +29,9 @@ class Batch:
     """Of the model that is trained, (n, ...), with their graph."""
     targets: torch.Tensor
     """(n, ...), moved along with the augmentation."""
+    features: torch.Tensor | None = None
+    """What the network's last linear layer got in that pass, (n, d), with its graph; None for a
+    network without one."""
 
 
 Penalty = Callable[[nn.Module, Batch], torch.Tensor]
@@ -44,6 +47,9 @@ class SteadyPenalty:
     term: Penalty
     streams: tuple[Stream, ...] = ()
     """What it draws from."""
+    passes: int = 0
+    """Further forward passes that it takes of the network, for plans: of networks that it compares
+    the trained one with."""
 
     def __call__(self, model: nn.Module, batch: Batch) -> torch.Tensor:
         return self.term(model, batch)

@@ -35,6 +35,11 @@ class PrivateSteps:
     clip_norm: float
 
     @property
+    def steps_per_epoch(self) -> int:
+        """Steps that see each sample once on average."""
+        return math.ceil(1 / self.sample_rate)
+
+    @property
     def release(self) -> GaussianSteps:
         """What the accountant is told."""
         return GaussianSteps(self.noise_multiplier, self.sample_rate, self.steps)
@@ -68,7 +73,7 @@ def train_privately(
     is added as it is, so it is shown an empty batch.
     """
     plan, penalty, images = training.plan, training.penalty, samples.images
-    per_epoch = math.ceil(1 / private.sample_rate)
+    per_epoch = private.steps_per_epoch
     meter = active_meter()
     if meter is not None:
         passes = private.steps * private.sample_rate
