@@ -67,7 +67,8 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
     for checkpoint in listed(fitted):
         local = federation.stages.measured.get(checkpoint.lineage)
         if local is None:
-            checkpoints.append(_measured(federation, checkpoint, federation.evaluation.history))
+            history = federation.evaluation.history_of(checkpoint.owner)
+            checkpoints.append(_measured(federation, checkpoint, history))
         elif content_digest(local.state) == content_digest(checkpoint.state):
             checkpoints.append(local)
         else:

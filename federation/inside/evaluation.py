@@ -28,6 +28,10 @@ def is_looked_at(number: int, count: int, looks: int) -> bool:
     return not looks or number * looks // count > (number - 1) * looks // count
 
 
+def _copied(history: Mapping[str, Sequence[float]]) -> History:
+    return {name: [float(value) for value in values] for name, values in history.items()}
+
+
 class Evaluation:
     """The test set and the server's validation set, and the metrics of the run so far."""
 
@@ -35,6 +39,7 @@ class Evaluation:
         self._task, self._normalise = setup.task, setup.normalise
         self._held = held
         self._history: History = {}
+        self._own: dict[str, History] = {}
         self._number, self._count, self._for_all = 0, 0, False
         self.validation_set = held.validation
         self.looks = held.looks
@@ -45,19 +50,24 @@ class Evaluation:
         """What `track`, or a training that is tracked, has measured so far, and what `note` keeps:
         a copy, since the suite alone writes it. A checkpoint takes it along.
         """
-        return {name: list(values) for name, values in self._history.items()}
+        return _copied(self._history)
+
+    def history_of(self, owner: str) -> History:
+        """The history, with what `track` has measured of the owner's own model."""
+        return self.history | _copied(self._own.get(owner, {}))
 
     def begin_history(self, history: Mapping[str, Sequence[float]] | None = None) -> History:
         """Begin the history anew, or go on after `history`; the suite writes what is returned."""
-        self._history = {name: list(values) for name, values in (history or {}).items()}
+        self._history, self._own = _copied(history or {}), {}
         return self._history
 
-    def state_dict(self) -> History:
-        """The history, for snapshots."""
-        return {name: [float(value) for value in values] for name, values in self._history.items()}
+    def state_dict(self) -> dict[str, History]:
+        """The histories by owner, for snapshots; of the global model under an empty name."""
+        return {owner: _copied(of) for owner, of in {"": self._history, **self._own}.items()}
 
-    def load_state_dict(self, history: Mapping[str, Sequence[float]]) -> None:
-        self.begin_history(history)
+    def load_state_dict(self, histories: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+        self.begin_history(histories[""])
+        self._own = {owner: _copied(of) for owner, of in histories.items() if owner}
 
     def note(self, name: str, value: float) -> None:
         """Keep a value of the method's own. Raises ValueError for the name of a metric."""
@@ -87,16 +97,18 @@ class Evaluation:
         """What is tracked from now on is looked at."""
         self._count, self._for_all = 0, False
 
-    def track(self, model: nn.Module) -> None:
+    def track(self, model: nn.Module, owner: str = "") -> None:
         """Note the test metrics of the global model after a round, if it is one that is looked at,
-        or after the rounds. No method may choose anything by them.
+        or after the rounds; or of the own model of an `owner`, such as `client-3`, within rounds.
+        No method may choose anything by them.
         """
+        history = self._own.setdefault(owner, {}) if owner else self._history
         self._number += not self._count
         count = self._count or self._number
         for metric, value in self.look(model, self._number, count, for_all=self._for_all).items():
-            self._history.setdefault(metric, []).append(value)
+            history.setdefault(metric, []).append(value)
             if not is_count(metric):
-                show(f"{metric}/global model", self._number, value)
+                show(f"{metric}/{owner or 'global model'}", self._number, value)
 
     def look(
         self,

@@ -120,7 +120,7 @@ class Networks:
         meter = active_meter()
         scope = meter.scope if meter is not None else ""  # stands in for the content of tensors
         state, outputs = state_of(model), self._setup.task.outputs
-        lineage, history = content_digest(state, scope), self._evaluation.history
+        lineage, history = content_digest(state, scope), self._evaluation.history_of(owner)
         return Checkpoint(network or self.server, outputs, state, owner, lineage, history)
 
     def shared(self) -> str:

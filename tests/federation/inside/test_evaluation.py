@@ -41,6 +41,24 @@ def test_tracking_adds_the_test_metrics_to_the_history_that_a_checkpoint_takes()
     }
 
 
+def test_the_own_model_of_a_client_has_a_history_of_its_own():
+    federation = make_federation()
+    evaluation = federation.evaluation
+    evaluation.note("chosen", 2.0)
+    evaluation.track(constant(federation, 1), "client-1")
+    own = {"chosen": [2.0], "accuracy": [1 / 3]}
+    assert evaluation.history == evaluation.history_of("client-0") == {"chosen": [2.0]}
+    assert evaluation.history_of("client-1") == own
+    model = constant(federation, 1)
+    assert federation.networks.checkpoint(model, "cnn-small", "client-1").history == own
+    restored = make_federation().evaluation
+    restored.load_state_dict(evaluation.state_dict())
+    assert restored.state_dict() == evaluation.state_dict()
+    assert restored.history_of("client-1") == own
+    evaluation.begin_history()
+    assert evaluation.history_of("client-1") == {}
+
+
 def test_a_test_set_with_groups_is_measured_by_them_too():
     plain = make_federation().evaluation.test_set
     groups = torch.tensor([7, 7, 7, 7, 3, 3])
