@@ -75,6 +75,7 @@ class FD(Method):
             for client, teacher, new in zip(own.able, teachers, teachers_of(*sent), strict=True):
                 received = federation.channel.down(client.index, "logits", {"teacher": new})
                 teacher.rows.copy_(received["teacher"])
+            own.track()
         return own.checkpoints()
 
     def penalty(self, teacher: ClassTable, said: ClassTable) -> SteadyPenalty:

@@ -278,3 +278,14 @@ def features(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         find_head(model)  # which says why
     assert found is not None
     return found
+
+
+class Headless(nn.Module):
+    """A network without its last linear layer: images to `features`, float32 (n, d)."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return features(self.model, images).float()

@@ -4,15 +4,19 @@ the clients that hold a class, and a network for every client that learns over r
 A table has all rows whatever a client holds, so that its shape tells nothing of the samples.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, state_of
 from fedtables.federation.federation import Federation
+from fedtables.federation.tasks.base import check_single_label
 from fedtables.federation.training.plan import Penalty
+from fedtables.models.catalogue import find_head
+from fedtables.models.entry import ModelError
 
 
 class ClassTable(nn.Module):
@@ -59,18 +63,28 @@ class OwnNetworks:
     """A network for every client, which stays with it over rounds."""
 
     def __init__(self, federation: Federation):
-        """Raises ValueError for a task without one label per image."""
-        task = federation.task
-        if task.dense or task.classes is None:
-            raise ValueError(
-                f"messages per class are of images with one label each, and {task} has others; use"
-                " classification"
-            )
+        """Raises ValueError for a task without one class per image."""
+        check_single_label(federation.task)
         self.federation = federation
-        self.classes = task.classes
+        self.classes = federation.task.outputs
         self.models = [federation.networks.initial(client.network) for client in federation.clients]
         self.able = [client for client in federation.clients if client.size]
         """The clients that hold samples, and take part."""
+
+    @property
+    def feature_width(self) -> int:
+        """How many values the last linear layers of those that are able take. Raises ModelError if
+        they take different numbers, or for one without a bias.
+        """
+        heads = {c.network: find_head(self.models[c.index])[1] for c in self.able}
+        widths = {head.in_features for head in heads.values()}
+        if len(widths) != 1 or any(head.bias is None for head in heads.values()):
+            found = ", ".join(f"{head.in_features} of {name}" for name, head in heads.items())
+            raise ModelError(
+                "this method averages features, so the last layers of all clients' networks must"
+                f" take as many values, and have a bias; here they take {found}"
+            )
+        return widths.pop()
 
     def table(self, width: int) -> ClassTable:
         """A new table for a client."""
@@ -96,8 +110,26 @@ class OwnNetworks:
                 penalties=penalties[some],
             )
 
+    @contextlib.contextmanager
+    def with_heads(self, layers: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> Iterator[None]:
+        """Inside, the last linear layers of those that are able have these weights and biases; as
+        they are if there are none.
+        """
+        heads = [find_head(self.models[client.index])[1] for client in self.able]
+        before = [state_of(head) for head in heads]
+        for head, (weight, bias) in zip(heads, layers, strict=bool(layers)):
+            head.load_state_dict({"weight": weight, "bias": bias})
+        yield
+        for head, state in zip(heads, before, strict=True):
+            head.load_state_dict(state)
+
+    def track(self) -> None:
+        """Note the test metrics of all that are able, at the end of a round."""
+        for client in self.able:
+            self.federation.evaluation.track(self.models[client.index], f"client-{client.index}")
+
     def checkpoints(self) -> list[Checkpoint]:
-        """One per client."""
+        """One per client, in order."""
         return [
             self.federation.networks.checkpoint(model, client.network, f"client-{client.index}")
             for client, model in zip(self.federation.clients, self.models, strict=True)

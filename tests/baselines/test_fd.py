@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from fedtables.baselines.fd import FD, teachers_of, teaching_loss
+from fedtables.federation.fitting import fit
 from fedtables.federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import (
@@ -18,6 +19,7 @@ from tests.methods.shards import (
     same_bits,
     samples_of,
     size,
+    trained_alone,
 )
 
 ONE_STEP = TrainingPlan(epochs=1, batch_size=100, lr=0.1, optimizer="sgd")
@@ -59,15 +61,6 @@ def test_a_teacher_is_the_plain_mean_of_the_other_holders():
     assert torch.equal(teachers[1:, 2], means[[0, 0], 2])
 
 
-def alone(rounds, federation):
-    """What clients learn by themselves in as many rounds."""
-    models = [federation.networks.initial(client.network) for client in federation.clients]
-    for number in range(1, rounds + 1):
-        for pair in zip(federation.clients, models, strict=True):
-            federation.train_on_clients([pair], federation.local, "round", number)
-    return [model.state_dict() for model in models]
-
-
 @pytest.mark.parametrize(
     ("method", "same"),
     [
@@ -78,7 +71,7 @@ def alone(rounds, federation):
 )
 def test_teachers_reach_the_loss_from_the_second_round_on(method, same):
     fitted = method.fit(make_federation(clients=3))
-    expected = alone(method.rounds, make_federation(clients=3))
+    expected = trained_alone(method.rounds, make_federation(clients=3))
     for checkpoint, state in zip(fitted, expected, strict=True):
         assert same_bits(checkpoint.state, state) == same
 
@@ -136,6 +129,11 @@ def test_networks_may_differ_and_each_client_keeps_its_own():
     assert [one.owner for one in fitted] == ["client-0", "client-1"]
     for checkpoint in fitted:
         assert federation.networks.module(checkpoint)(torch.zeros(2, 1, 8, 8)).shape == (2, 3)
+
+
+def test_the_history_of_a_client_has_a_value_for_every_round():
+    for checkpoint in fit(make_federation(), FD(rounds=3)):
+        assert len(checkpoint.history["accuracy"]) == 3
 
 
 def test_a_client_without_samples_sends_nothing_and_keeps_its_first_network():

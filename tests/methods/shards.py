@@ -63,6 +63,15 @@ def descend(network, images, targets, steps=2, lr=0.1, penalty=lambda weights: 0
     return network
 
 
+def trained_alone(rounds, federation):
+    """What clients learn by themselves in as many rounds."""
+    models = [federation.networks.initial(client.network) for client in federation.clients]
+    for number in range(1, rounds + 1):
+        for pair in zip(federation.clients, models, strict=True):
+            federation.train_on_clients([pair], federation.local, "round", number)
+    return [model.state_dict() for model in models]
+
+
 def samples_of(client):
     """A client's images and targets, as only a test may see them."""
     return client.run(lambda shard: (shard.images, shard.targets))

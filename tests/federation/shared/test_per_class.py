@@ -50,5 +50,5 @@ def test_holders_that_count_alike_give_the_plain_mean():
 
 def test_a_task_without_one_label_per_image_is_refused():
     assert OwnNetworks(make_federation()).classes == 3
-    with pytest.raises(ValueError, match="one label each"):
+    with pytest.raises(ValueError, match="one class per image"):
         OwnNetworks(make_dense_federation())
