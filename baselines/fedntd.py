@@ -4,7 +4,6 @@ Clients forget what the global model knows of classes that they lack. So each al
 received model, by what it says of all classes but the true one.
 """
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import nn
 
 from fedtables.federation.client import Client
 from fedtables.federation.federation import Federation
+from fedtables.federation.shared.kept import frozen
 from fedtables.federation.tasks.base import check_single_label
 from fedtables.federation.training.plan import Batch, Penalty, SteadyPenalty
 from fedtables.methods.fedavg import FedAvg, Round
@@ -61,7 +61,7 @@ class FedNTD(FedAvg):
         return {}
 
     def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
-        received = copy.deepcopy(worker).eval().requires_grad_(False)
+        received = frozen(worker)
 
         def term(model: nn.Module, batch: Batch) -> torch.Tensor:
             teacher = received(batch.inputs)

@@ -4,7 +4,6 @@ Each client pulls the representations of its model towards those of the global m
 those of its own model of its last round.
 """
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import nn
 
 from fedtables.federation.client import Client
 from fedtables.federation.federation import Federation
+from fedtables.federation.shared.kept import frozen
 from fedtables.federation.tasks.base import check_single_label
 from fedtables.federation.training.plan import Batch, Penalty, SteadyPenalty
 from fedtables.methods.fedavg import FedAvg, Round, State
@@ -55,10 +55,10 @@ class MOON(FedAvg):
     def client_state(
         self, federation: Federation, client: Client, model: nn.Module
     ) -> dict[str, Any]:
-        return {"previous": copy.deepcopy(model).eval().requires_grad_(False)}
+        return {"previous": frozen(model)}
 
     def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
-        received = copy.deepcopy(worker).eval().requires_grad_(False)
+        received = frozen(worker)
         previous = this.kept[client.index]["previous"]
 
         def term(model: nn.Module, batch: Batch) -> torch.Tensor:

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import torch
 
-from fedtables.federation.client import Client, Shard
+from fedtables.federation.client import Client
 from fedtables.federation.data import Checkpoint
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
-from fedtables.federation.training.loops import predict
+from fedtables.federation.shared.consensus import digest, mean_answer
 from fedtables.federation.training.plan import TrainingPlan
 from fedtables.privacy.plan import DP_SGD
 from fedtables.results.numbers import Count, Positive
@@ -61,6 +61,7 @@ class FedMD(Method):
         trained = federation.local_models()
         models = {c.index: federation.networks.module(trained[c.index]) for c in able}
         parts: dict[str, Any] = {f"client-{index}": model for index, model in models.items()}
+        digest_plan = TrainingPlan(self.digest_epochs, self.digest_batch_size, self.digest_lr)
         cut = federation.public.cut
         for number in federation.rounds(self.rounds, **parts):
             # Drawn from a seed that all know, so that no image has to cross.
@@ -71,25 +72,14 @@ class FedMD(Method):
             for client in able:
                 model = models[client.index]
                 target = federation.channel.down(client.index, "logits", consensus)["consensus"]
-                learnt = (cut(images), cut(target))
-                client.run(self.digest, federation, model, learnt, "digest", client.index, number)
+                names = ("digest", client.index, number)
+                learnt = (cut(images), cut(target), absolute_error, digest_plan)
+                digest(federation, client, model, *learnt, *names)
                 federation.train_on_clients([(client, model)], revisit, "revisit", number)
         federation.channel.round = self.rounds + 1
         return federation.distill(
             self.agree(federation, able, models, federation.public.images), absolute_error
         )
-
-    def digest(
-        self,
-        shard: Shard,
-        federation: Federation,
-        model: torch.nn.Module,
-        learnt: tuple[torch.Tensor, torch.Tensor],
-        *names: object,
-    ) -> None:
-        """On a client: its model learns the consensus; its samples have no part in that."""
-        plan = TrainingPlan(self.digest_epochs, self.digest_batch_size, self.digest_lr)
-        federation.train(model, *learnt, absolute_error, plan, *names, augmented=False)
 
     def agree(
         self,
@@ -99,13 +89,4 @@ class FedMD(Method):
         images: torch.Tensor,
     ) -> torch.Tensor:
         """The consensus: the mean of the clients' logits (n, classes, ...) for public images."""
-        normalise, window = federation.normalise, federation.public.window
-
-        def answers(shard: Shard, model: torch.nn.Module) -> dict[str, torch.Tensor]:
-            return {"logits": predict(model, images, normalise=normalise, window=window)}
-
-        logits = [
-            federation.channel.up(client.index, "logits", client.run(answers, models[client.index]))
-            for client in clients
-        ]
-        return torch.stack([sent["logits"] for sent in logits]).mean(dim=0)
+        return mean_answer(federation, [(c, models[c.index]) for c in clients], images)

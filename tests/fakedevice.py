@@ -103,7 +103,11 @@ class Watch(TorchDispatchMode):
             self.note("bincount")
             counted, _, least = args  # as if no number were higher
             return counted.new_zeros(least)
-        if func in (aten._fused_adam_.tensor_lr, aten._fused_sgd_.tensor_lr):
+        if func in (
+            aten._fused_adam_.tensor_lr,
+            aten._fused_sgd_.tensor_lr,
+            aten._fused_sgd_.default,
+        ):
             return None  # they change weights and state in place
         if func is aten._unique2.default:
             self.note("unique")

@@ -1,5 +1,6 @@
 """What clients and server keep over rounds, and what they correct gradients by."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,11 @@ class Kept(dict[str, torch.Tensor]):
 def zeros_like(model: nn.Module) -> Kept:
     """A zero for every parameter of `model`."""
     return Kept({name: torch.zeros_like(w.detach()) for name, w in model.named_parameters()})
+
+
+def frozen(model: nn.Module) -> nn.Module:
+    """A copy of `model` as it is now, in evaluation mode, which nothing trains."""
+    return copy.deepcopy(model).eval().requires_grad_(False)
 
 
 def moved(model: nn.Module, received: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -13,9 +13,12 @@ from fedtables.models.catalogue import (
     DENSE,
     build,
     entry,
+    features,
+    find_head,
     network_digest,
     network_for,
     networks,
+    noting_features,
     replace_head,
 )
 from fedtables.models.entry import ModelError
@@ -199,3 +202,31 @@ def test_the_head_is_the_last_linear_layer_at_any_depth():
 def test_networks_of_one_file_share_a_digest_and_files_differ():
     digests = [network_digest(name) for name in ("resnet8-narrow", "resnet8-wide", "resnet18")]
     assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_projection_head_lies_between_encoder_and_last_layer():
+    plain = build("cnn-small", 1, 3, 8)
+    model = build("cnn-small+projection", 1, 3, 8)
+    name, head = find_head(model)
+    assert (head.in_features, head.out_features) == (256, 3)
+    assert model(torch.zeros(2, 1, 8, 8)).shape == (2, 3)
+    width = find_head(plain)[1].in_features
+    added = (width + 1) * width + (width + 1) * 256 + (256 - width) * 3
+    count = [sum(p.numel() for p in network.parameters()) for network in (plain, model)]
+    assert count[1] - count[0] == added, name
+    assert network_digest("cnn-small+projection") != network_digest("cnn-small")
+    with pytest.raises(ModelError, match=r"leave \+projection off"):
+        entry("unet-8-in+projection")
+
+
+def test_features_are_what_the_last_layer_gets():
+    model = build("cnn-small", 1, 3, 8)
+    images = torch.rand(2, 1, 8, 8)
+    found = features(model, images)
+    torch.testing.assert_close(find_head(model)[1](found), model(images))
+    with noting_features(model) as noted:
+        assert noted() is None
+        model(images)
+        assert torch.equal(noted(), found)
+    with pytest.raises(ModelError, match="no linear layer"):
+        features(build("unet-8-in", 1, 2, 32), torch.rand(2, 1, 32, 32))

@@ -1,0 +1,66 @@
+"""Rounds on public images that all parties have: clients answer for them, and learn what becomes of
+their answers.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+
+from fedtables.federation.client import Client, Shard
+from fedtables.federation.federation import Federation
+from fedtables.federation.training.loops import predict
+from fedtables.federation.training.plan import Loss, TrainingPlan
+
+
+def mean_answer(
+    federation: Federation,
+    pairs: Sequence[tuple[Client, nn.Module]],
+    images: torch.Tensor,
+    answer: Callable[[torch.Tensor], torch.Tensor] = lambda outputs: outputs,
+) -> torch.Tensor:
+    """The plain mean (n, outputs, ...) of what clients send for public images (n, c, *sides).
+
+    `pairs` are the clients, each with its network. A client sends what `answer` makes of the
+    outputs, without augmentation, in evaluation mode.
+    """
+    normalise, window = federation.normalise, federation.public.window
+
+    def answers(shard: Shard, model: nn.Module) -> dict[str, torch.Tensor]:
+        return {"logits": answer(predict(model, images, normalise=normalise, window=window))}
+
+    sent = [
+        federation.channel.up(client.index, "logits", client.run(answers, model))
+        for client, model in pairs
+    ]
+    return torch.stack([message["logits"] for message in sent]).mean(dim=0)
+
+
+def digest(
+    federation: Federation,
+    client: Client,
+    model: nn.Module,
+    images: torch.Tensor,
+    targets: torch.Tensor,
+    loss: Loss,
+    plan: TrainingPlan,
+    *names: object,
+) -> None:
+    """On a client: its model learns targets of public images, both of them cut as training takes
+    them; its samples have no part in that.
+    """
+
+    def learn(shard: Shard) -> None:
+        federation.train(model, images, targets, loss, plan, *names, augmented=False)
+
+    client.run(learn)
+
+
+def enhanced_entropy_reduction(mean: torch.Tensor, beta: float) -> torch.Tensor:
+    """p^beta / sum p^beta over the classes, of probabilities (n, classes, ...).
+
+    1 leaves them as they are, more sharpens them. Computed of logarithms, so that no power is 0
+    for all classes. SCARLET's enhanced entropy reduction aggregation (Azuma et al. 2026), and
+    FedBE's sharpening with beta = 1 / T (Chen and Chao 2021).
+    """
+    return (beta * mean.log()).softmax(dim=1)
