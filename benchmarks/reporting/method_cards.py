@@ -54,7 +54,9 @@ def card(
     method = entry.load()
     place = Path(entry.path)
     source = place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else place.name
-    settings = [code(f"{entry.name}.{f.name}={f.default}") for f in dataclasses.fields(method)]
+    settings = [
+        code(f"{entry.name}.{f.name}={f.default}") for f in dataclasses.fields(method) if f.init
+    ]
     declared = {
         "file": code(source),
         "leaves a client": ", ".join(sorted(method.sends)) or "nothing",

@@ -72,7 +72,8 @@ def typed_settings(given: Mapping[str, Scalar], paper: Paper) -> tuple[tuple[str
         method = name.partition(".")[0]
         if method in registry.methods():
             for parameter in dataclasses.fields(registry.find_method(method).load()):
-                known.setdefault(f"{method}.{parameter.name}", []).append(parameter.default)
+                if parameter.init:
+                    known.setdefault(f"{method}.{parameter.name}", []).append(parameter.default)
         if name not in known:
             raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
         try:
