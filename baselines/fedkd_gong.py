@@ -1,7 +1,7 @@
 """FedKD: preserving privacy in federated learning with ensemble cross-domain knowledge distillation
 (Gong et al., AAAI 2022).
 
-Not the other method of that name (Wu et al. 2022, communication-efficient mutual distillation).
+Not FedKD of Wu et al. 2022, communication-efficient mutual distillation.
 """
 
 import functools
@@ -23,6 +23,7 @@ from fedtables.methods.fedmd import absolute_error
 from fedtables.privacy.plan import DP_SGD, PATE
 
 T = TypeVar("T")
+ALIASES = {"fedkd": "FedKD is also the name of Wu et al. 2022, another method"}
 
 
 def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -31,7 +32,7 @@ def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tens
 
 
 @dataclass(frozen=True)
-class FedKD(Method):
+class FedKDGong(Method):
     """One-way distillation of an ensemble whose members are weighted per class by the samples they
     hold.
     """

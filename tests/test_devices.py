@@ -96,7 +96,7 @@ def follow(method, folder, *, cuts=True, **changes):
     return federation, watch
 
 
-SENDING = {"asyndgan", "fedgen", "fedkd", "fediod", "fediod-segmentation"}
+SENDING = {"asyndgan", "fedgen", "fedkd-gong", "fediod", "fediod-segmentation"}
 """Methods of which what crosses is compared with a true run's; with BatchNorm's buffers."""
 
 

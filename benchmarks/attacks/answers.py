@@ -23,7 +23,7 @@ from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.defaults import filled
-from fedtables.benchmarks.tables.spec import HELD_OUT, Scalar
+from fedtables.benchmarks.tables.spec import HELD_OUT, Row, Scalar
 from fedtables.datasets import catalogue
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.federation.cache import Stage, StageCache, StageRequest, content_digest
@@ -50,7 +50,7 @@ class Inquiry:
 
     data: ResolvedData
     target: str
-    """A method of `targets.names()`."""
+    """A row of `targets.names()`."""
     network: str = "lenet-sigmoid"
     """Of clients and server."""
     clients: Count = 5
@@ -102,8 +102,7 @@ class Inquiry:
         """The configuration of the target's row in the cpu profile, with this inquiry's sizes."""
         target = targets.find(self.target)
         paper, table = registry.find_table(target.TABLE)
-        row = next(row for row in table.rows if row.key == self.target)
-        config = paper.config(table, row, target.COLUMN, "cpu", "paper")
+        config = paper.config(table, self._row, target.COLUMN, "cpu", "paper")
         return filled(config) | {
             "data.name": self.data.asked,
             "data.image_size": self.image_size or catalogue.source(self.data.used).shape[1],
@@ -122,12 +121,17 @@ class Inquiry:
             "augmentation.cutout": 0,
         }
 
+    @property
+    def _row(self) -> Row:
+        _, table = registry.find_table(targets.find(self.target).TABLE)
+        return next(row for row in table.rows if row.key == self.target)
+
     def federation(self) -> Federation:
         """The federation. Raises DataError for an impossible partition."""
         seeds = Seeds(*[self.seed] * len(AXES))
         run = Run(seeds, StageCache(cache_home() / "stages"))
         configuration = Configuration.parse(self.config())
-        method = registry.find_method(self.target).load()
+        method = registry.find_method(self._row.method).load()
         return build_federation(configuration, DataSets(self.data), method, run)
 
     def items(self) -> Sequence[int]:

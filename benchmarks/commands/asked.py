@@ -73,7 +73,7 @@ def selected(request: Request, tables: Sequence[str]) -> Selection:
         seeds=request.seeds,
         only=request.only,
         add=add,
-        drop=drop,
+        drop=tuple(map(registry.current, drop)),
         require_real=request.require_real,
         device=request.run_device,
         threads=request.threads,

@@ -26,7 +26,9 @@ def check_method(
     from fedtables.federation.execution import DEFAULT
 
     prepare_device("cpu", 1, DEFAULT)
-    console.print(f"{escape(method)}: {len(CHECKS)} promises, each tested on a small federation")
+    console.print(
+        f"{escape(entry.name)}: {len(CHECKS)} promises, each tested on a small federation"
+    )
     broken = 0
     try:
         for verdict in judge(entry):
@@ -42,7 +44,7 @@ def check_method(
         raise typer.Exit(1) from error
     if broken:
         raise typer.Exit(1)
-    console.print(f"{escape(method)} keeps the contract")
+    console.print(f"{escape(entry.name)} keeps the contract")
 
 
 @takes("plugins")

@@ -153,7 +153,7 @@ PAPER = Paper(
             offered=(
                 Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
                 *shared.variants(
-                    "fedkd",
+                    "fedkd-gong",
                     {"fedkd-dp-sgd": ("FedKD, DP-SGD teachers", {"privacy.mechanism": "dp-sgd"})},
                 ),
                 Row("fedavg", "fedavg", "FedAvg, DP-SGD"),

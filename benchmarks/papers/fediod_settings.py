@@ -35,7 +35,7 @@ OFFERED = (
     }, protocol="paper"),
     EQ10,
     shared.CENTRALIZED,
-    *shared.variants("fedkd", {"fedkd-online": ("FedKD, multi-round", {"fedkd.multi_round": True})}),
+    *shared.variants("fedkd-gong", {"fedkd-online": ("FedKD, multi-round", {"fedkd-gong.multi_round": True})}),
 )  # fmt: skip
 
 MANY = "table=table5|figure4"
@@ -94,7 +94,7 @@ SETTINGS = (
     Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100, gpu=1_000),
     *as_class("fedmd", "digest_epochs digest_batch_size digest_lr"),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=1, gpu=1),
-    *as_class("fedkd", "multi_round"),
+    *as_class("fedkd-gong", "multi_round"),
     Setting("server.optimizer", "adam", "code", "FedKD's code; also for FedMD's central model, which the paper leaves open"),
     Setting("server.lr", 1e-3, "code", "FedKD's code, constant"),
     Setting("server.batch_size", 512, "code", "FedKD's code", cpu={PRIVATE: 32, "": 128}, smoke=32),

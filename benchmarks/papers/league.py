@@ -229,7 +229,7 @@ LEAKING = (
     Row("update", "fedavg", "Parameters after eight steps of eight images: Inverting Gradients", absent=WITHOUT,
         config={**INVERTED, "attack.shares": "update", "attack.local_steps": 8, "attack.batch_size": 8}),
     Row("fediod", "fediod", "FedIOD: the nearest generated image", config={"attack.images_by": "nearest-generated"}, absent=WITHOUT),
-    Row("floor", "fedkd", "No attack: the nearest public image", config={"attack.images_by": "nearest-public"},
+    Row("floor", "fedkd-gong", "No attack: the nearest public image", config={"attack.images_by": "nearest-public"},
         absent=("public=none",)),
 )  # fmt: skip
 

@@ -28,9 +28,9 @@ ALONE, *AVERAGING, FEDIOD = shared.without(
 FEDDF, FEDMD, FEDAD = shared.without(WITH, shared.FEDDF, shared.FEDMD, shared.FEDAD)
 ANSWERING = (
     FEDMD,
-    *shared.variants("fedkd", {
-        "fedkd": ("FedKD, one-shot", {"fedkd.multi_round": False}),
-        "fedkd-online": ("FedKD, multi-round", {"fedkd.multi_round": True}),
+    *shared.variants("fedkd-gong", {
+        "fedkd": ("FedKD, one-shot", {"fedkd-gong.multi_round": False}),
+        "fedkd-online": ("FedKD, multi-round", {"fedkd-gong.multi_round": True}),
     }, absent=WITH),
     Row("dlad", "dlad", "DLAD", absent=WITH),
     FEDAD,
@@ -54,7 +54,7 @@ SERVER_RATE = {
     MNIST: 1e-2,
     "method=public-only|dlad": 1e-2,
     "row=fedkd-online": 1e-3,
-    "method=fedkd|fediod": 3e-3,
+    "method=fedkd-gong|fediod": 3e-3,
     "": 1e-3,
 }
 FEDIOD_RATE = {MNIST: 1e-2, "": 3e-3}

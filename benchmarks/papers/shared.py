@@ -17,7 +17,7 @@ FEDAVGM = Row("fedavgm", "fedavgm", "FedAvgM")
 FEDGEN = Row("fedgen", "fedgen", "FedGEN")
 FEDDF = Row("feddf", "feddf", "FedDF")
 FEDMD = Row("fedmd", "fedmd", "FedMD")
-FEDKD = Row("fedkd", "fedkd", "FedKD")
+FEDKD = Row("fedkd", "fedkd-gong", "FedKD")
 FEDAD = Row("fedad", "fedad", "FedAD")
 FEDIOD = Row("fediod", "fediod", "FedIOD")
 

@@ -67,6 +67,9 @@ def card(
     }
     if method.oracle:
         declared["upper bound, knows"] = ", ".join(sorted(method.oracle))
+    for former, (name, reason) in registry.aliases().items():
+        if name == entry.name:
+            declared["former name"] = f"{code(former)}: {escaped(reason)}"
     return {
         "title": printable(method.title) or entry.name,
         "name": entry.name,

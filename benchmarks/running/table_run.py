@@ -68,7 +68,8 @@ class TableRun:
             return whole
         seeds = {record.seed for record in self.listed.values()}
         printed = {row.key for row in self.table.rows}
-        known = {row.key for row in self.table.offered} | registry.methods().keys()
+        known = {row.key for row in self.table.offered}
+        known |= registry.methods().keys() | registry.aliases().keys()
         rows = dict.fromkeys(record.row for record in self.listed.values())
         added = [row for row in rows if row not in printed and row in known]
         every = tuple(sorted({*whole.seeds, *seeds}))

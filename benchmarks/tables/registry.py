@@ -9,6 +9,7 @@ import contextlib
 import functools
 import importlib
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from fedtables.results.sourcecode import (
     ROOT,
     file_source_digest,
     folder_modules,
+    module_file,
     source_digest,
     source_libraries,
 )
@@ -89,13 +91,16 @@ def scenarios() -> dict[str, str]:
     """
     tasks = []
     for stem in _defining("scenarios", "TASKS"):
-        text = (ROOT / "benchmarks" / "scenarios" / f"{stem}.py").read_text(encoding="utf-8")
-        stated = re.search(r"^TASKS = (\(.*?\))", text, re.MULTILINE | re.DOTALL)
-        assert stated is not None
-        tasks += [
-            (task, f"fedtables.benchmarks.scenarios.{stem}") for task in ast.literal_eval(stated[1])
-        ]
+        stated = _stated(ROOT / "benchmarks" / "scenarios" / f"{stem}.py", "TASKS")
+        tasks += [(task, f"fedtables.benchmarks.scenarios.{stem}") for task in stated]
     return _claimed("scenarios claim the task", tasks)
+
+
+def _stated(path: Path, name: str) -> Any:
+    """The tuple or mapping that a file states as `name`, read without running it; empty if none."""
+    text = path.read_text(encoding="utf-8")
+    stated = re.search(rf"^{name} = ([({{].*?[)}}])", text, re.MULTILINE | re.DOTALL)
+    return ast.literal_eval(stated[1]) if stated else {}
 
 
 def scenario_module(task: str) -> str:
@@ -293,6 +298,35 @@ def own_methods() -> Mapping[str, MethodEntry]:
     )
 
 
+@functools.cache
+def aliases() -> Mapping[str, tuple[str, str]]:
+    """By former name of a method of this package, its name now and why it changed: of the files
+    that state `ALIASES`, reasons by former names, which is read without running them.
+    """
+    return {
+        former: (entry.name, reason)
+        for entry in own_methods().values()
+        if (file := module_file(entry.module)) is not None
+        for former, reason in _stated(file, "ALIASES").items()
+    }
+
+
+def current(name: str) -> str:
+    """The present name of a method that is called by a former one; a line on stderr then says so,
+    once. Any other text as it is.
+    """
+    if name not in aliases():
+        return name
+    now, reason = aliases()[name]
+    _told(f"{name} is now called {now}: {reason}.")
+    return now
+
+
+@functools.cache
+def _told(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
 def methods() -> dict[str, MethodEntry]:
     """All methods by name: those of this package, and of the plug-ins in use. Raises SpecError if
     two claim one name.
@@ -310,6 +344,10 @@ def _entries(
         name = path.stem.replace("_", "-")
         if name in RESERVED | measure_settings():
             raise SpecError(f"a method cannot be called {name!r}, settings are; rename {path}")
+        if known and name in aliases():
+            raise SpecError(
+                f"a method cannot be called {name!r}, {aliases()[name][0]} was; rename {path}"
+            )
         if name in entries:
             raise SpecError(
                 f"two methods are called {name!r}: {entries[name].path} and {path}; rename one"
@@ -323,11 +361,11 @@ def _is_package(path: Path) -> bool:
 
 
 def find_method(name: str) -> MethodEntry:
-    """The method called `name`. Raises SpecError with near names."""
+    """The method called `name`, now or formerly. Raises SpecError with near names."""
     known = methods()
-    if name not in known:
+    if (now := current(name)) not in known:
         raise SpecError(f"unknown method {name!r}; {near(name, known)}")
-    return known[name]
+    return known[now]
 
 
 def lineage(name: str) -> tuple[str, ...]:

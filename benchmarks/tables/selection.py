@@ -68,8 +68,10 @@ def typed_settings(given: Mapping[str, Scalar], paper: Paper) -> tuple[tuple[str
     """
     known = _known_values(paper)
     overrides: dict[str, Scalar] = {}
-    for name, value in given.items():
-        method = name.partition(".")[0]
+    for asked, value in given.items():
+        section, *rest = asked.split(".", 1)
+        method = registry.current(section)
+        name = ".".join((method, *rest))
         if method in registry.methods():
             for parameter in dataclasses.fields(registry.find_method(method).load()):
                 if parameter.init:
@@ -187,7 +189,7 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
             )
         method = entry.load()
         title = printable(method.title) or name
-        rows.append(Row(name, name, title, upper_bound=bool(method.oracle)))
+        rows.append(Row(name, entry.name, title, upper_bound=bool(method.oracle)))
     if not rows:
         raise SpecError("--methods left no row")
     return tuple(rows)
@@ -223,7 +225,9 @@ def wanted_values(
             raise SpecError(
                 f"--only {key}=...: {table.key} has no key {key!r}; {near(key, values)}"
             )
-        wanted[key] = [_spelled(value, values[key]) for value in listed(text, values[key])]
+        asked = listed(text, values[key])
+        asked = [registry.current(value) for value in asked] if key == "method" else asked
+        wanted[key] = [_spelled(value, values[key]) for value in asked]
         for value in wanted[key]:
             if value not in values[key]:
                 raise SpecError(

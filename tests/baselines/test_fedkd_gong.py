@@ -5,7 +5,7 @@ rounds.
 import pytest
 import torch
 
-from fedtables.baselines.fedkd import FedKD, weighted_ensemble
+from fedtables.baselines.fedkd_gong import FedKDGong, weighted_ensemble
 from fedtables.federation.augmentation import Augmentation
 from fedtables.federation.data import PublicData
 from fedtables.federation.inside.privacy import Protection
@@ -31,7 +31,7 @@ def test_in_one_shot_the_student_imitates_the_ensemble_by_absolute_error(monkeyp
     federation = make_federation([client_with(0, [0, 0, 0, 1]), client_with(1, [0, 1, 1, 1, 2])])
     distilled = []
     monkeypatch.setattr(federation, "distill", lambda *arguments: distilled.append(arguments))
-    FedKD().fit(federation)
+    FedKDGong().fit(federation)
     first, second = (federation.public_outputs(model) for model in federation.local_models())
     ((targets, loss),) = distilled
     weights = torch.tensor([[3 / 4, 1 / 4, 0.0], [1 / 4, 3 / 4, 1.0]])
@@ -42,7 +42,7 @@ def test_in_one_shot_the_student_imitates_the_ensemble_by_absolute_error(monkeyp
 @pytest.mark.parametrize("multi_round", [False, True])
 def test_counts_go_up_once_and_logits_of_the_public_set_once_or_in_every_epoch(multi_round):
     federation = make_federation(clients=3)
-    FedKD(multi_round=multi_round).fit(federation)
+    FedKDGong(multi_round=multi_round).fit(federation)
     counts, logits = size("counts", CLASSES, dtype=torch.long), size("logits", 6, CLASSES)
     rounds = (1, 2) if multi_round else (0,)
     assert booked(federation) == {
@@ -53,7 +53,7 @@ def test_counts_go_up_once_and_logits_of_the_public_set_once_or_in_every_epoch(m
 
 @pytest.mark.parametrize("augmentation", [None, Augmentation(rotation=20, shift=0.2)])
 def test_in_many_rounds_teachers_answer_for_freshly_augmented_images_each_time(augmentation):
-    _, sent = recorded(FedKD(multi_round=True), make_federation(augmentation=augmentation))
+    _, sent = recorded(FedKDGong(multi_round=True), make_federation(augmentation=augmentation))
     first, second = (x["logits"] for t, x in sent if (t.kind, t.client) == ("logits", 0))
     assert torch.equal(first, second) == (augmentation is None)
 
@@ -61,7 +61,7 @@ def test_in_many_rounds_teachers_answer_for_freshly_augmented_images_each_time(a
 def test_in_many_rounds_the_student_descends_the_absolute_error_to_the_ensemble():
     federation = make_federation()
     federation.server = TrainingPlan(epochs=2, batch_size=6, lr=0.05, optimizer="sgd")
-    model = FedKD(multi_round=True).fit(federation)
+    model = FedKDGong(multi_round=True).fit(federation)
     first, second = (federation.public_outputs(teacher) for teacher in federation.local_models())
     target = torch.tensor([1.0, 0.5, 0.0]) * first + torch.tensor([0.0, 0.5, 1.0]) * second
     student = federation.networks.initial("cnn-small")
@@ -80,7 +80,7 @@ def test_in_many_rounds_the_student_descends_the_absolute_error_to_the_ensemble(
 def test_the_servers_plan_may_limit_the_gradients_norm(multi_round):
     def state(clip_norm):
         plan = TrainingPlan(epochs=1, batch_size=6, lr=0.1, optimizer="sgd", clip_norm=clip_norm)
-        return FedKD(multi_round=multi_round).fit(make_federation(server=plan)).state
+        return FedKDGong(multi_round=multi_round).fit(make_federation(server=plan)).state
 
     start = make_federation().networks.initial("cnn-small").state_dict()
     assert distance(state(0.0), start) > 2e-3
@@ -93,17 +93,17 @@ def test_a_last_batch_of_a_single_image_is_no_trouble_for_batchnorm(multi_round)
     federation = make_federation(
         public=public, network="resnet18", server=TrainingPlan(epochs=1, batch_size=3)
     )
-    assert len(FedKD(multi_round=multi_round).fit(federation).history["accuracy"]) == 1
+    assert len(FedKDGong(multi_round=multi_round).fit(federation).history["accuracy"]) == 1
 
 
 def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monkeypatch):
     plan = PrivacyPlan("pate", epsilon=1e4, queries=4)
-    federation = make_federation(3, protection=Protection(plan, FedKD.protected["pate"]))
+    federation = make_federation(3, protection=Protection(plan, FedKDGong.protected["pate"]))
     learnt = []
     monkeypatch.setattr(
         federation, "distill", lambda targets, loss, images: learnt.append((targets, images))
     )
-    FedKD().fit(federation)
+    FedKDGong().fit(federation)
     ((labels, images),) = learnt
     chosen = federation.streams.shuffling("queries").shuffled(6)[:4]
     outputs = torch.stack([federation.public_outputs(m)[chosen] for m in federation.local_models()])
@@ -120,9 +120,9 @@ def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monke
     ],
 )
 def test_in_private_votes_leave_a_client_or_answers_of_private_teachers(plan, kinds, least):
-    protection = Protection(plan, FedKD.protected[plan.mechanism])
+    protection = Protection(plan, FedKDGong.protected[plan.mechanism])
     federation = make_federation(3, protection=protection)
-    FedKD().fit(federation)
+    FedKDGong().fit(federation)
     assert {t.kind for t in federation.channel.ledger} == kinds
     if kinds == {"votes"}:  # there are six public images to vote on
         assert {t.bytes for t in federation.channel.ledger} == {size("votes", 6, CLASSES)}

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedtables.baselines.fedkd import FedKD
+from fedtables.baselines.fedkd_gong import FedKDGong
 from fedtables.federation.channel import Channel, Transfer, encoded_size
 from fedtables.federation.costs import Meter, Work, Workload, metering
 from fedtables.federation.fitting import fit
@@ -201,9 +201,9 @@ def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
 
 PASSES = {
     "fedavg": (FedAvg(rounds=2, participation=1.0), 3 * 12 * 3 * 2 * 2, 0, 2 * 6),
-    "fedkd": (FedKD(), 2 * (3 * 12 * 3 + 6), 3 * 6 * 2, 2 * 3 * 6 + 2 * 6),
+    "fedkd": (FedKDGong(), 2 * (3 * 12 * 3 + 6), 3 * 6 * 2, 2 * 3 * 6 + 2 * 6),
     "fedkd, each epoch": (
-        FedKD(multi_round=True),
+        FedKDGong(multi_round=True),
         2 * (3 * 12 * 3 + 2 * 6),
         3 * 6 * 2,
         2 * 3 * 6 + 2 * 6,

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from fedtables.baselines.fedgen import FedGEN
-from fedtables.baselines.fedkd import FedKD
+from fedtables.baselines.fedkd_gong import FedKDGong
 from fedtables.baselines.standalone import Standalone
 from fedtables.federation.cache import StageCache
 from fedtables.federation.costs import Meter, metering
@@ -97,7 +97,7 @@ def test_a_pass_of_a_methods_own_loop_counts_where_the_network_learns():
 
 def test_fits_see_what_their_plans_say():
     assert seen_by(Standalone()) == {"local": 2 * 12 * 3, "server": 0}
-    assert seen_by(FedKD()) == {"local": 2 * 12 * 3, "server": 6 * 2}
+    assert seen_by(FedKDGong()) == {"local": 2 * 12 * 3, "server": 6 * 2}
     rounds = FedAvg(rounds=4, participation=0.5)
     assert seen_by(rounds) == {"local": 4 * 12 * 3, "server": 0}
 
@@ -112,8 +112,8 @@ def test_what_a_client_digests_of_public_images_is_local():
     "method",
     [
         Standalone(),
-        FedKD(),
-        FedKD(multi_round=True),
+        FedKDGong(),
+        FedKDGong(multi_round=True),
         FedAvg(rounds=4, participation=0.5),
         FedGEN(rounds=2, generator_steps=3, generator_batch_size=4),
         FedDF(rounds=2, distillation_steps=3, distillation_batch_size=4, patience=3),
@@ -157,14 +157,14 @@ def stages(request, tmp_path):
 
 
 def test_a_fit_has_the_same_count_from_the_cache(stages):
-    first, again = seen_by(FedKD(), stages=stages), seen_by(FedKD(), stages=stages)
+    first, again = seen_by(FedKDGong(), stages=stages), seen_by(FedKDGong(), stages=stages)
     assert first == again == {"local": 72, "server": 12}
     assert [event.computed for event in stages.events if event.kind == "fit"] == [True, False]
 
 
 def test_a_stage_counts_for_every_fit_that_asks_and_once_in_each(stages):
     assert seen_by(Standalone(), stages=stages) == {"local": 72, "server": 0}
-    assert seen_by(FedKD(), stages=stages) == {"local": 72, "server": 12}
+    assert seen_by(FedKDGong(), stages=stages) == {"local": 72, "server": 12}
     assert seen_by(AsksTwice(), stages=stages) == {"local": 72, "server": 0}
     local = [event.computed for event in stages.events if event.kind == "local-model"]
     assert local.count(True) == 2

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fedtables.baselines.centralized import Centralized
-from fedtables.baselines.fedkd import FedKD
+from fedtables.baselines.fedkd_gong import FedKDGong
 from fedtables.benchmarks.scenarios.small import shortened, small_method
 from fedtables.benchmarks.tables import registry
 from fedtables.federation.costs import Meter, metering
@@ -42,7 +42,7 @@ ROUNDS = {"rounds", "interval", "iterations", "epochs"}
 """Fields of which one says that a method has rounds."""
 OTHERWISE = {
     "fedad": {"dropped": 1},
-    "fedkd": {"multi_round": True},
+    "fedkd-gong": {"multi_round": True},
     "fediod": {"optimizer": "sgd", "student_steps": 2, "weights": "size"},
     "fediod-segmentation": {"judges": "own", "weights": "size", "amsgrad": True},
     "fedsa": {"transferability": "released", "retrain": False, "selection_gap": 2},
@@ -68,7 +68,7 @@ def with_three_rounds(name, changes):
 
 @pytest.mark.parametrize(
     ("name", "changes"),
-    [*((name, {}) for name in WITH_ROUNDS if name != "fedkd"), *OTHERWISE.items()],
+    [*((name, {}) for name in WITH_ROUNDS if name != "fedkd-gong"), *OTHERWISE.items()],
 )
 def test_a_fit_cut_off_after_a_round_goes_on_and_ends_like_one_that_was_not(
     name, changes, tmp_path
@@ -113,8 +113,8 @@ AGNOSTIC = [
     FedMD(rounds=2, public_samples=4, revisit_epochs=1),
     FedIOD(**GENERATED, samples=0),
     FedAD(one_shot=True),
-    FedKD(),
-    FedKD(multi_round=True),
+    FedKDGong(),
+    FedKDGong(multi_round=True),
     Centralized(),
 ]
 
@@ -143,8 +143,8 @@ DIVERGING = TrainingPlan(epochs=2, batch_size=3, lr=1e30)
 @pytest.mark.parametrize(
     "method",
     [
-        FedKD(),
-        FedKD(multi_round=True),
+        FedKDGong(),
+        FedKDGong(multi_round=True),
         FedIOD(**GENERATED, lr=1e30),
         FedIOD(**GENERATED, generator_lr=1e30),
     ],

@@ -21,7 +21,7 @@ CELLS = [key for key in REFERENCE.cells if key[3] == metric_of(key[0]) and key[1
 DISTANCES = {"fid"}
 """Of what an attack recovers from the private images: it is at work where they are near."""
 METHODS = {
-    (name, record.row): record.lineage[0]
+    (name, record.row): registry.current(record.lineage[0])
     for name, records in REFERENCE.records.items()
     for record in records
 }

@@ -1,4 +1,6 @@
-"""Methods whose clients' answers are attacked, one file each: what the server observes of one."""
+"""Methods whose clients' answers are attacked, a file each, called as their row: what the server
+observes of one.
+"""
 
 import importlib
 import pkgutil
@@ -9,12 +11,12 @@ SHARING = "fedavg"
 
 
 def names() -> tuple[str, ...]:
-    """The methods that have a file here."""
+    """The rows that have a file here."""
     return tuple(sorted(info.name for info in pkgutil.iter_modules(__path__)))
 
 
 def find(name: str) -> Any:
-    """The file of the method `name`, one of `names()`: `observe(inquiry, federation, client)`, and
-    the `TABLE` and `COLUMN` whose row of the method sets what the inquiry leaves open.
+    """The file of the row `name`, one of `names()`: `observe(inquiry, federation, client)`, and the
+    `TABLE` and `COLUMN` whose row sets what the inquiry leaves open.
     """
     return importlib.import_module(f"{__name__}.{name}")

@@ -17,7 +17,7 @@ def tables(tmp_path_factory, module_command):
         module_command("reproduce", "fediod/table6", "fediod/table7", "--results", str(results)),
         module_command(
             *shlex.split("reproduce fediod/table1 --methods +fediod-released"),
-            *shlex.split("--only method=fediod,fedkd --only dataset=cifar10 --only alpha=0.1"),
+            *shlex.split("--only method=fediod,fedkd-gong --only dataset=cifar10 --only alpha=0.1"),
             *("--results", str(results)),
         ),
     ]

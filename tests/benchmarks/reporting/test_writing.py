@@ -118,7 +118,7 @@ def test_a_card_has_no_settings_of_methods_and_measures_that_are_not_there(print
     card = page.partition("## Protocol")[2]
     names = re.findall(r"^\| ([a-z-]+)\.\w+ \|", card, re.MULTILINE)
     assert {"fedprox", "fediod", "local", "server", "partition"} <= set(names)
-    assert {"fedgen", "feddf", "fedmd", "fedkd", "attack"}.isdisjoint(names)
+    assert {"fedgen", "feddf", "fedmd", "fedkd-gong", "attack"}.isdisjoint(names)
     asked = (*registry.find_table("fediod/table1"), "smoke", {"fedprox"})
     assert "local.epochs" in reduced(*asked)
     assert "local.epochs" not in reduced(*asked, {"local.epochs"})

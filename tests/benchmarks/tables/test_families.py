@@ -82,7 +82,7 @@ def test_a_class_between_two_methods_that_is_none_itself_is_passed_over(written)
 
 
 def test_a_paper_names_the_methods_of_its_rows_of_its_settings_and_of_their_conditions():
-    row, offered = Row("a", "fedavg", ""), Row("k", "fedkd", "")
+    row, offered = Row("a", "fedavg", ""), Row("k", "fedkd-gong", "")
     paper = Paper(
         key="p",
         title="",
@@ -95,7 +95,7 @@ def test_a_paper_names_the_methods_of_its_rows_of_its_settings_and_of_their_cond
         released_code=False,
         seed_axes=(),
     )
-    assert {"fedavg", "fedkd", "feddf", "fedgen", "fedmd"} == paper.methods - {"local"}
+    assert {"fedavg", "fedkd-gong", "feddf", "fedgen", "fedmd"} == paper.methods - {"local"}
 
 
 # -- what it is given --
@@ -176,7 +176,7 @@ def test_a_method_of_its_own_has_the_tables_plans_and_its_own_defaults(written):
     plain = found["fedkd", "dataset=cifar10 alpha=1"]
     assert own["plug.rounds"] == 11
     assert {n: v for n, v in own.items() if "plug." not in n} == {
-        n: v for n, v in plain.items() if "fedkd." not in n
+        n: v for n, v in plain.items() if "fedkd-gong." not in n
     }
 
 

@@ -41,6 +41,27 @@ def test_an_unknown_method_offers_near_ones():
         registry.find_method("standalon")
 
 
+FORMER, NOW = "fedkd", "fedkd-gong"
+
+
+def test_a_former_name_finds_the_method_and_one_line_says_how_it_is_called_now(capsys):
+    registry._told.cache_clear()
+    entries = [registry.find_method(FORMER) for _ in range(2)]
+    assert [entry.name for entry in entries] == [NOW, NOW]
+    line = f"{FORMER} is now called {NOW}: FedKD is also the name of Wu et al. 2022, another method"
+    assert capsys.readouterr().err == f"{line}.\n"
+    assert registry.current(NOW) == NOW
+    assert capsys.readouterr().err == ""
+
+
+def test_a_former_name_is_no_methods_of_its_own(tmp_path):
+    assert not registry.aliases().keys() & registry.own_methods().keys()
+    path = tmp_path / f"{FORMER}.py"
+    path.write_text(PART.format(name="Own", number=0))
+    with pytest.raises(SpecError, match=f"cannot be called '{FORMER}', {NOW} was; rename .*{path}"):
+        loaded(path)
+
+
 def loaded(path):
     """The method of a plug-in."""
     with registry.used([path]):

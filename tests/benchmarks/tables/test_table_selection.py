@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from fedtables.benchmarks.commands.asked import selected
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.readers import read_settings
+from fedtables.benchmarks.tables.request import requested
 from fedtables.benchmarks.tables.selection import (
     Selection,
     parse_methods,
+    table_rows,
     typed_settings,
     wanted_values,
 )
@@ -78,6 +81,20 @@ def test_an_override_that_cannot_be_meant_is_refused(table1, pair, message):
         typed_settings(read_settings([pair]), table1[0])
 
 
+def test_a_method_may_be_named_as_it_was_wherever_a_user_names_one(table1):
+    paper, table = registry.find_table("league/mnist")
+    assert typed_settings({"fedkd.multi_round": "true"}, paper) == (
+        ("fedkd-gong.multi_round", True),
+    )
+    rows = table_rows(table1[1], Selection(drop=("fedkd",), add=("fedkd",)))
+    assert (rows[-1].key, rows[-1].method, rows[-1].title) == ("fedkd", "fedkd-gong", "FedKD")
+    assert wanted_values(table, table.rows, {"method": "fedkd,fedad"}) == {
+        "method": ["fedkd-gong", "fedad"]
+    }
+    kept = table_rows(table, selected(requested(methods="-fedkd"), ["league/mnist"]))
+    assert {row.key for row in table.rows} - {row.key for row in kept} == {"fedkd", "fedkd-online"}
+
+
 PLUGIN = '''
 from dataclasses import dataclass
 from fedtables.federation.method import Method
@@ -100,10 +117,10 @@ class Mine(Method):
 
 def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_path):
     assert "dlad.temperature" not in {setting.name for setting in table1[0].settings}
-    given = {"dlad.temperature": "1", "fedkd.multi_round": True}
+    given = {"dlad.temperature": "1", "fedkd-gong.multi_round": True}
     assert typed_settings(given, table1[0]) == (
         ("dlad.temperature", 1.0),
-        ("fedkd.multi_round", True),
+        ("fedkd-gong.multi_round", True),
     )
     path = tmp_path / "my_own.py"
     path.write_text(PLUGIN)

@@ -81,7 +81,7 @@ def test_a_column_is_headed_and_written_as_what_is_known_of_its_metric(
 def private():
     """Two rows of one method and a bound, with accuracy at two epsilons."""
     made = scored([*LINES, *COSTS])
-    made.layout.methods = dict.fromkeys(TITLES, "fedkd")
+    made.layout.methods = dict.fromkeys(TITLES, "fedkd-gong")
     found = standings_of([made])
     key = found.conditions[0].key
     return found.and_also(
@@ -101,8 +101,8 @@ def test_every_plane_is_drawn_from_what_the_files_say_in_the_looks_of_the_tables
     assert [plane.spots for plane in drawn] == list(planes(private).values())
     assert [plane.ticks for plane in drawn] == [(), (), [1, 10]]
     assert titles == TITLES
-    assert styles == looks(TITLES, dict.fromkeys(TITLES, "fedkd"), {"bound"})
-    assert styles["plain"].colour != styles["public"].colour != listed()["fedkd"].colour
+    assert styles == looks(TITLES, dict.fromkeys(TITLES, "fedkd-gong"), {"bound"})
+    assert styles["plain"].colour != styles["public"].colour != listed()["fedkd-gong"].colour
     assert path == tmp_path / "fronts.png"
     assert about.note.startswith("toys; hollow")
 
