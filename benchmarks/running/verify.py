@@ -11,7 +11,7 @@ import csv
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -174,9 +174,12 @@ def rebuild(record: Record, found: Callable[[dict[str, str]], ResolvedData] = pr
         threads=machine["threads"],
         execution=Execution(**{name: machine[name] for name in asdict(DEFAULT) if name in machine}),
     )
-    if cell.key != record.cell:
+    own = record.lineage[:1]
+    former = next((name for name in own if registry.current(name) == row.method), row.method)
+    if replace(cell, method=former).key != record.cell:
         raise SpecError(OTHER_CELL)
-    return with_plugins(cell)
+    config = {registry.current_setting(name): value for name, value in record.config.items()}
+    return with_plugins(replace(cell, config=tuple(sorted(config.items()))))
 
 
 def rebuilt(

@@ -322,6 +322,12 @@ def current(name: str) -> str:
     return now
 
 
+def current_setting(name: str) -> str:
+    """A setting of a method that may be called by a former name, likewise."""
+    section, *rest = name.split(".", 1)
+    return ".".join((current(section), *rest))
+
+
 @functools.cache
 def _told(line: str) -> None:
     print(line, file=sys.stderr)

@@ -69,9 +69,8 @@ def typed_settings(given: Mapping[str, Scalar], paper: Paper) -> tuple[tuple[str
     known = _known_values(paper)
     overrides: dict[str, Scalar] = {}
     for asked, value in given.items():
-        section, *rest = asked.split(".", 1)
-        method = registry.current(section)
-        name = ".".join((method, *rest))
+        name = registry.current_setting(asked)
+        method = name.partition(".")[0]
         if method in registry.methods():
             for parameter in dataclasses.fields(registry.find_method(method).load()):
                 if parameter.init:

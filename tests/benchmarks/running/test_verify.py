@@ -22,6 +22,7 @@ from fedtables.benchmarks.running.verify import (
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.selection import Selection
+from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.benchmarks.tables.sweep import swept
 from fedtables.federation.execution import Execution
 from fedtables.results.files import DataError, ResultsError
@@ -131,6 +132,21 @@ def test_a_swept_cell_is_rebuilt():
             json.loads(json.dumps(record_of(cell, machine=machine).to_json()))
         )
         assert rebuild(record) == cell
+
+
+def test_a_cell_of_a_method_that_had_another_name_is_rebuilt_as_it_is_called_now():
+    [cell] = expand(
+        *registry.find_table("fediod/table1"),
+        Selection(only={"row": "fedkd", "dataset": "cifar10", "alpha": "1"}),
+    )
+    config = {name.replace("fedkd-gong.", "fedkd."): value for name, value in cell.config}
+    assert config.keys() != dict(cell.config).keys()
+    before = replace(cell, method="fedkd", config=tuple(sorted(config.items())))
+    machine = {"device": "cpu", "threads": 1, **asdict(cell.execution)}
+    record = record_of(before, machine=machine, lineage=("fedkd",))
+    assert rebuild(record) == cell
+    with pytest.raises(SpecError, match="another digest"):
+        rebuild(replace(record, lineage=("fedmd",)))
 
 
 def result_set(folder, *tables, seconds=1.0):
