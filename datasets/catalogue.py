@@ -282,7 +282,8 @@ def _check(entry: DataSource, splits: Mapping[str, Split]) -> None:
     missing = [split for split in entry.sizes if split not in splits]
     if missing:
         raise DataError(f"{entry.title}: its reader gives no split {missing[0]!r}")
-    check_groups(entry.title, splits)
+    if not entry.shared_groups:
+        check_groups(entry.title, splits)
     for split, stated in entry.sizes.items():
         samples = splits[split]
         size = len(samples) if entry.about else stated

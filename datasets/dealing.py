@@ -18,9 +18,11 @@ def dealt(
     alpha: float = 0.0,
     client_share: float = 0.0,
     duplicates: bool = False,
+    groups: np.ndarray | None = None,
 ) -> list[np.ndarray]:
     """The indices of each of `clients` clients into the pool, whose labels (n,) are given.
-    `rng(*names)` makes the generator of a named stream.
+    `rng(*names)` makes the generator of a named stream. `groups` (n,) says whose each sample is,
+    such as a writer's, where anybody knows.
 
     Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k
     holds the same samples however many others there are; the paper's tables show the same of its
@@ -31,6 +33,8 @@ def dealt(
         raise PartitionError(
             f"samples with a class each are not divided by {kind}; use {', '.join(known)}"
         )
+    if kind == "by-group":
+        return partitions.by_group(require_groups(groups), clients, rng("clients"))
     if kind == "dirichlet-fedkd":
         return partitions.dirichlet_fedkd(labels, clients, alpha, rng("clients"))
     if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
@@ -53,3 +57,13 @@ def dealt(
         partitions.draw_by_class(labels, p, size, rng("client", k))
         for k, p in enumerate(probabilities)
     ]
+
+
+def require_groups(groups: np.ndarray | None) -> np.ndarray:
+    """The groups, (n,). Raises PartitionError if nobody says whose samples are."""
+    if groups is None:
+        raise PartitionError(
+            "by-group needs a data set that says whose each sample is, such as femnist or"
+            " digits-writers"
+        )
+    return groups

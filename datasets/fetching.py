@@ -1,4 +1,4 @@
-"""Official files by https, taken only if their SHA-256 is the one that is known."""
+"""Official files by https, taken only if their SHA-256 or MD5 is the one that is known."""
 
 import gzip
 import sys
@@ -23,12 +23,19 @@ RETRIES = 2
 
 @dataclass(frozen=True)
 class Download:
-    """One file of a release: a gzip of one file, or a tar archive."""
+    """One file of a release: a gzip of one file, a tar archive, or an npz, which stays as it is."""
 
     url: str
     sha256: str
     members: tuple[str, ...] = ()
     """Of a tar archive, what is kept, by path."""
+    md5: str = ""
+    """Where a release publishes no SHA-256: then `sha256` is empty."""
+
+    @property
+    def known(self) -> tuple[str, str]:
+        """The name of the digest that is known, and its value."""
+        return ("SHA-256", self.sha256) if self.sha256 else ("MD5", self.md5)
 
 
 def fetch(download: Download, path: Path) -> None:
@@ -39,10 +46,11 @@ def fetch(download: Download, path: Path) -> None:
     import requests
 
     _check_https(download.url)
+    kind, known = download.known
     files = pooch.create(
         path.parent,
         base_url="",
-        registry={path.name: f"sha256:{download.sha256}"},
+        registry={path.name: f"{kind.replace('-', '').lower()}:{known}"},
         urls={path.name: download.url},
         retry_if_failed=RETRIES,
     )
@@ -58,8 +66,8 @@ def fetch(download: Download, path: Path) -> None:
         raise OSError(f"{download.url} did not answer as HTTP says: {error!r}") from error
     except ValueError as error:
         raise DataError(
-            f"{download.url} gave another file than the official one, whose SHA-256 is"
-            f" {download.sha256}. Nothing of it was kept."
+            f"{download.url} gave another file than the official one, whose {kind} is {known}."
+            " Nothing of it was kept."
         ) from error
 
 
@@ -75,8 +83,8 @@ def _check_redirect(response: Any, **options: Any) -> None:
 
 
 def fetch_all(downloads: Sequence[Download], folder: Path) -> None:
-    """Fetch and unpack into `folder`: of a gzip its file, of an archive its `members`. Nothing is
-    unpacked before all have come whole. Raises as `fetch` does.
+    """Fetch and unpack into `folder`: of a gzip its file, of an archive its `members`, an npz as it
+    is. Nothing is unpacked before all have come whole. Raises as `fetch` does.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".download.") as place:
@@ -91,6 +99,9 @@ def fetch_all(downloads: Sequence[Download], folder: Path) -> None:
 
 
 def _unpack(download: Download, path: Path, folder: Path) -> None:
+    if download.url.endswith(".npz"):
+        path.replace(folder / Path(download.url).name)
+        return
     if not download.members:
         name = Path(download.url).name.removesuffix(".gz")
         with gzip.open(path) as stream:

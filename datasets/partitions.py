@@ -31,8 +31,9 @@ OfClasses = Literal[
     "dirichlet-fedkd",
     "dirichlet-feddf",
     "dirichlet-feddf-released",
+    "by-group",
 ]
-"""Kinds of partition of samples that have one class each."""
+"""Kinds of partition of samples that have one class each; by-group needs samples with groups."""
 Kind = Literal[OfClasses, "class-groups", "everyone", "by-site", "by-size", "by-class"]
 """All kinds: also of the classes of a private data set, and of what sites, sizes or institutions
 tell apart."""
@@ -371,6 +372,20 @@ def by_site(groups: np.ndarray, sites: np.ndarray, clients: int) -> list[np.ndar
             dealt[fewest].append(site)
         chosen = [np.concatenate([members[site] for site in own]) for own in dealt]
     return [np.flatnonzero(np.isin(places, own)) for own in chosen]
+
+
+def by_group(groups: np.ndarray, clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Clients of whole groups, such as writers: no group has samples at two clients.
+
+    `groups` (n,) says whose each sample is. Groups in a random order are cut into as many chunks as
+    there are clients, of which the first have one group more where it does not come out even; a
+    client gets all samples of its groups, in file order. Raises PartitionError for more clients
+    than groups. With a client for each writer it is LEAF's FEMNIST (Caldas et al. 2018).
+    """
+    names, places = np.unique(groups, return_inverse=True)
+    _require_samples(len(names), clients, "groups")
+    chunks = np.array_split(rng.permutation(len(names)), clients)
+    return [np.flatnonzero(np.isin(places, chunk)) for chunk in chunks]
 
 
 def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], classes: int) -> np.ndarray:

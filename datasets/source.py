@@ -85,7 +85,7 @@ class Split:
     labels: np.ndarray
     annotations: Mapping[str, np.ndarray] = field(default_factory=dict)
     groups: np.ndarray | None = field(default=None, kw_only=True)
-    """Whose each sample is (a patient, a volume, a slide), int64 (n,), the same number in every
+    """Whose each sample is (a patient, a volume, a writer), int64 (n,), the same number in every
     split; None where samples belong to nothing."""
 
     def __post_init__(self) -> None:
@@ -169,6 +169,8 @@ class DataSource:
     about: bool = False
     """Whether `sizes` are those that a paper states for a rule, such as slices with enough of a
     tumour, of which the files may give another number; loading does not check them."""
+    shared_groups: bool = False
+    """Whether a group may have samples in several splits, as LEAF's writers do."""
     dtype: str = "uint8"
     """Of its samples: `uint8`, or `float32`, which are not rescaled."""
     class_names: tuple[str, ...] = ()

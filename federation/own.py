@@ -132,7 +132,7 @@ def partition(
     def rng(*names: object) -> np.random.Generator:
         return Seeds(partition=seed).numpy("partition", *names)
 
-    how = {"alpha": alpha, "client_share": client_share}
+    how: dict[str, Any] = {"alpha": alpha, "client_share": client_share}
     try:
         return dealt(known, kind, clients, rng, **how, duplicates=duplicates)
     except PartitionError as error:

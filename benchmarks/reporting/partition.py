@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedtables.benchmarks.scenarios.configuration import PartitionSettings
 from fedtables.benchmarks.scenarios.images import Division, divide
-from fedtables.benchmarks.scenarios.sites import official_labels
+from fedtables.benchmarks.scenarios.sites import official_groups, official_labels
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.datasets import catalogue, partitions
 from fedtables.datasets.catalogue import ResolvedData
@@ -34,7 +34,7 @@ def divided(
     dataset: str, clients: int, kinds: Sequence[partitions.Kind], alpha: float, seed: int
 ) -> Divided:
     """Partitions as the runner makes them: of sets of classes a client draws half the pool, a fifth
-    of the training split; Dirichlet ones divide the whole split.
+    of the training split; other ones divide the whole split.
 
     Raises DataError for impossible ones, SpecError for an alpha that is not positive.
     """
@@ -42,10 +42,11 @@ def divided(
         raise SpecError(f"--alpha must be above 0, not {alpha}")
     data = catalogue.resolve(dataset)
     labels, found = official_labels(data), dict[str, Division]()
+    owners = official_groups(data, "train")
     for name in kinds:
         public = 0.8 if name in partitions.CLASS_SETS else 0.0
         how = PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public)
-        found[name] = divide(how, labels, Seeds(partition=seed))
+        found[name] = divide(how, labels, Seeds(partition=seed), owners=owners)
     return Divided(dataset, data, clients, alpha, seed, found)
 
 
@@ -56,8 +57,8 @@ def draw_partition(found: Divided, results: Path) -> list[Path]:
         name: partitions.label_counts(labels["train"], division.clients, classes)
         for name, division in found.by_kind.items()
     }
-    of_classes = partitions.CLASS_SETS.keys() >= found.by_kind.keys()
-    by_alpha = "" if of_classes else f"-alpha{found.alpha:g}"
+    with_alpha = any(kind.startswith("dirichlet") for kind in found.by_kind)
+    by_alpha = f"-alpha{found.alpha:g}" if with_alpha else ""
     stem = f"{found.asked}-{'-'.join(counts)}-{found.clients}{by_alpha}-seed{found.seed}"
     lines = [
         {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}

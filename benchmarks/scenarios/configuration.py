@@ -109,14 +109,14 @@ class PartitionSettings:
     public_split: str = ""
     """The split that public samples come from; empty for the training split."""
     public_share: Share = 0.0
-    """Of the training split, where public samples come from it."""
+    """Of the training split, where public samples come from it; under by-group of its groups."""
     public_limit: int = 0
     pool_limit: int = 0
     """Samples of all clients together."""
     test_limit: int = 0
     validation_share: Share = float(UNLISTED[VALIDATION_SHARE])
-    """Of the clients' pool (or its patients) that the server holds with labels; of the target's
-    images that it has no labels of, where clients hold another set."""
+    """Of the clients' pool (or its patients; under by-group its groups) that the server holds with
+    labels; of the target's images that it has no labels of, where clients hold another set."""
     probe_share: Share = 0.0
     """Of the target's training samples that the server holds with labels and may train on."""
     probe_order: Literal["random", "consecutive"] = "random"
@@ -134,7 +134,11 @@ class PartitionSettings:
             raise SpecError(f"{self.kind} needs a partition.alpha above 0, not {self.alpha}")
 
     def dealt(
-        self, labels: np.ndarray, clients: int, rng: Callable[..., np.random.Generator]
+        self,
+        labels: np.ndarray,
+        clients: int,
+        rng: Callable[..., np.random.Generator],
+        groups: np.ndarray | None = None,
     ) -> list[np.ndarray]:
         """The indices of each of `clients` clients into a pool (`fedtables.datasets.dealing`)."""
         return dealt(
@@ -145,6 +149,7 @@ class PartitionSettings:
             alpha=self.alpha,
             client_share=self.client_share,
             duplicates=self.duplicates,
+            groups=groups,
         )
 
 

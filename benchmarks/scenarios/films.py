@@ -170,7 +170,7 @@ def divide_site(
     held, rest = partitions.split_groups(patients, partition.validation_share, drawn)
     pool = limit(rest, partition.pool_limit, rng("pool limit"))
     labels = partitions.one_positive(site.targets("train", pool) == 1, rng("positives"))
-    return [pool[part] for part in partition.dealt(labels, clients, rng)], held
+    return [pool[part] for part in partition.dealt(labels, clients, rng, patients[pool])], held
 
 
 def test_indices(partition: PartitionSettings, site: FilmSite, seeds: Seeds) -> np.ndarray:

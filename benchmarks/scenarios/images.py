@@ -13,10 +13,12 @@ from fedtables.benchmarks.scenarios.sites import (
     Site,
     check_channels,
     limit,
+    official_groups,
     official_labels,
 )
 from fedtables.datasets import partitions
 from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.dealing import require_groups
 from fedtables.datasets.source import CLASS, annotations_of
 from fedtables.federation.client import Shard
 from fedtables.federation.data import LabelledSet, PublicData
@@ -63,6 +65,7 @@ def divide(
     classes: int = 0,
     *,
     uses_public: bool = True,
+    owners: np.ndarray | None = None,
 ) -> Division:
     """The public set, every client's samples and the test set, drawn from the streams of the
     partition axis.
@@ -70,11 +73,22 @@ def divide(
     `other` are the labels of the data set that the public set comes from, where that is another
     one; so are `private` of the clients' samples, which have `classes` classes. What is held out of
     the training split as public is no client's for any method, so that all have the same clients.
+    `owners` says whose each sample of the target split is, such as a writer's: under by-group all
+    samples of one are at one client, or public, or for validation.
     Raises PartitionError for a partition that cannot exist.
     """
 
     def rng(*names: object) -> np.random.Generator:
         return seeds.numpy("partition", *names)
+
+    def held_out_of(among: np.ndarray, share: float, name: str) -> tuple[np.ndarray, np.ndarray]:
+        drawn = rng(name)
+        if partition.kind == "by-group":
+            whose = require_groups(owners)[among]
+            held, rest = partitions.split_groups(whose, share, drawn)
+        else:
+            held, rest = partitions.split_public(len(among), share, drawn)
+        return among[held], among[rest]
 
     train = labels[partition.target_split]
     test = limit(np.arange(len(labels["test"])), partition.test_limit, rng("test limit"))
@@ -108,12 +122,7 @@ def divide(
         return Division(partition.target_split, public, validation, probe, shares, test, groups)
     held_out, pool = np.arange(0), unlabelled
     if partition.public_split in ("", "train"):
-        held_out, pool = (
-            unlabelled[part]
-            for part in partitions.split_public(
-                len(unlabelled), partition.public_share, rng("public")
-            )
-        )
+        held_out, pool = held_out_of(unlabelled, partition.public_share, "public")
     public_split = partition.public_split or "train"
     available = labels if other is None else other
     if other is None and not uses_public:
@@ -129,9 +138,9 @@ def divide(
         public = np.arange(len(available[public_split]))
     public = limit(public, partition.public_limit, rng("public limit"))
     pool = limit(pool, partition.pool_limit, rng("pool limit"))
-    held, rest = partitions.split_public(len(pool), partition.validation_share, rng("validation"))
-    validation, pool = pool[held], pool[rest]
-    shares = [pool[part] for part in partition.dealt(train[pool], partition.clients, rng)]
+    validation, pool = held_out_of(pool, partition.validation_share, "validation")
+    whose = None if owners is None else owners[pool]
+    shares = [pool[part] for part in partition.dealt(train[pool], partition.clients, rng, whose)]
     return Division(public_split, public, validation, probe, shares, test)
 
 
@@ -170,6 +179,7 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         None if data.private is None else official_labels(private.data),
         private.source.classes,
         uses_public=configuration.public.name != "",
+        owners=official_groups(target.data, partition.target_split),
     )
     predicted = ANNOTATIONS[configuration.data.task]
 

@@ -49,6 +49,15 @@ def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
     }
 
 
+def official_groups(data: ResolvedData, split: str) -> np.ndarray | None:
+    """Whose each sample of a split is, (n,); None where nobody says so. While planning without the
+    files each is its own.
+    """
+    if data.digest:
+        return catalogue.load(data.used)[split].groups
+    return np.arange(catalogue.source(data.used).sizes[split])
+
+
 @dataclass(frozen=True)
 class Site:
     """The samples of a data set. A scenario derives from it to say what is learnt of them."""

@@ -158,7 +158,7 @@ def _source(
 
 
 _MNIST = mnist.SOURCES[0]
-(_DIGITS,) = digits.SOURCES
+_DIGITS = digits.SOURCES[0]
 _EVEN, _ODD = slice(0, None, 2), slice(1, None, 2)
 _M, _D = "MNIST on canvases", "scikit-learn digits on canvases"
 _HERE, _THERE = "digits-canvas", "digits-canvas-second"

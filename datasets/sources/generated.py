@@ -66,13 +66,15 @@ def _source(
 SMALL, HUES = 16, 10
 
 
-def draw_classes(count: int, seed: int, hues: int = 1, shifted: bool = False) -> Split:
+def draw_classes(
+    count: int, seed: int, hues: int = 1, shifted: bool = False, classes: int = 0
+) -> Split:
     """Images of class `hues` x figure + hue: bright ink on dark paper, so noisy that small networks
     do not learn them wholly. Where they are `shifted`, half of them have it the other way round,
-    and more noise.
+    and more noise. `classes` are the first so many; 0 for all.
     """
     rng = np.random.default_rng(seed)
-    labels = blobs.balanced(count, len(blobs.FIGURES) * hues, rng)
+    labels = blobs.balanced(count, classes or len(blobs.FIGURES) * hues, rng)
     cover = blobs.figures(labels // hues, SMALL, rng)[:, None]
     hue = (labels % hues + rng.uniform(-0.2, 0.2, count)) / hues
     ink = blobs.rgb(hue % 1, rng.uniform(0.6, 1, count), rng.uniform(0.6, 1, count))
@@ -114,6 +116,24 @@ def _classes(
     }
     shape = (1 if name.endswith("grey") else 3, SMALL, SMALL)
     return _source(name, title, shape, parts, tone, 100 if "100" in name else 10)
+
+
+def draw_few(count: int, seed: int, classes: int, channels: int) -> Split:
+    """Images of so many classes, up to twenty, in colour or grey."""
+    drawn = draw_classes(count, seed, 1 + (classes > len(blobs.FIGURES)), classes=classes)
+    return drawn if channels == 3 else Split(luminance(drawn.images), drawn.labels)
+
+
+def _few(classes: int, channels: int) -> DataSource:
+    """What stands in for a set of MedMNIST with as many classes."""
+    seed, grey = 10 * classes + 1000 * channels, channels == 1
+    parts: Parts = {
+        split: (size, functools.partial(draw_few, size, seed + number, classes, channels))
+        for number, (split, size) in enumerate({"train": 2000, "valid": 500, "test": 500}.items())
+    }
+    name, tone = f"shapes-{classes}{'-grey' * grey}", (0.36, 0.23 if grey else 0.30)
+    title = f"shapes, {classes} classes{', in grey' * grey}"
+    return _source(name, title, (channels, SMALL, SMALL), parts, tone, classes)
 
 
 # -- films with findings --
@@ -331,6 +351,8 @@ SOURCES = [
         "shapes-100-shifted", "shapes, 100 classes, another site", draw_negatives, 201, (0.69, 0.27)
     ),
     _classes("shapes-100-grey", "shapes, 100 classes, in grey", _grey, 101, (0.31, 0.19)),
+    *(_few(classes, 3) for classes in (5, 7, 8, 9)),
+    *(_few(classes, 1) for classes in (2, 4, 8, 11)),
     _films("phantom-films", "films", 301, NIH_NAMES),
     _films("phantom-films-shifted", "films, another site", 303, CHEXPERT_NAMES, SECOND_SITE, True),
     _films(

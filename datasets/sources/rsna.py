@@ -8,10 +8,7 @@ y, width, height and Target, a row for every box and so several for some films. 
 target; there is no test split, for the competition's own has no labels. FedAD's public set, of
 which it uses no labels (section 4.1.1).
 
-PneumoniaMNIST (Yang et al. 2023; films of Kermany et al. 2018) stands in for it: 5,856 chest films
-of children at 28 x 28 pixels, of `pneumoniamnist.npz` with MedMNIST's arrays. Their histograms are
-equalised as those of the other films are; the reference's blur, which belongs to films of some
-thousand pixels, would here be as wide as a rib and is left out.
+PneumoniaMNIST (`medmnist.py`) stands in for it: 5,856 chest films of children at 28 x 28 pixels.
 """
 
 from pathlib import Path
@@ -20,17 +17,8 @@ import numpy as np
 
 from fedtables.datasets import films
 from fedtables.datasets.films import FULL
-from fedtables.datasets.folders import all_of, inside, one_file, read_table, reading
-from fedtables.datasets.npz import described, read_arrays
-from fedtables.datasets.source import (
-    FINDINGS,
-    Annotation,
-    DataError,
-    DataSource,
-    Split,
-    said,
-    whole_numbers,
-)
+from fedtables.datasets.folders import all_of, inside, read_table
+from fedtables.datasets.source import DataError, DataSource, Split, said
 
 FOLDERS = ("rsna_pneumonia", "rsna-pneumonia-detection-challenge")
 TABLE, IMAGES = "stage_2_train_labels.csv", "stage_2_train_images"
@@ -63,34 +51,6 @@ def _load(home: Path) -> dict[str, Split]:
     return {"train": Split(films.read_films(paths, FULL), labels, groups=np.arange(len(labels)))}
 
 
-# -- PneumoniaMNIST --
-
-SIZE = 28
-SPLITS = {"train": "train", "valid": "val", "test": "test"}
-"""By the name here, what MedMNIST calls it."""
-_ARRAYS = {
-    f"{name}_{what}": stored
-    for name in SPLITS.values()
-    for what, stored in (("images", f"uint8 (n, {SIZE}, {SIZE})"), ("labels", "0 or 1 (n, 1)"))
-}
-_small_files = one_file("pneumoniamnist.npz")
-
-
-def _load_small(home: Path) -> dict[str, Split]:
-    path = _small_files(home)[0]
-    arrays = read_arrays(path, _ARRAYS)
-    splits: dict[str, Split] = {}
-    with reading(path, f"a MedMNIST file. {described(_ARRAYS)}"):
-        for split, name in SPLITS.items():
-            raw = arrays[f"{name}_images"]
-            if raw.dtype != np.uint8:
-                raise ValueError(f"{name}_images are {raw.dtype}, not uint8")
-            images = np.stack([films.equalise(film) for film in raw])[:, None]
-            labels = whole_numbers(arrays[f"{name}_labels"].reshape(-1), f"{path}: {name}_labels")
-            splits[split] = Split(images, labels, {"findings": labels[:, None].astype(np.uint8)})
-    return splits
-
-
 SOURCES = [
     DataSource(
         **said("rsna-pneumonia"),
@@ -102,19 +62,5 @@ SOURCES = [
         files=_files,
         load=_load,
         stand_ins=("pneumoniamnist", "phantom-films-public"),
-    ),
-    DataSource(
-        **said("pneumoniamnist"),
-        classes=2,
-        shape=(1, SIZE, SIZE),
-        sizes={"train": 4_708, "valid": 524, "test": 624},
-        mean=films.MEAN,
-        std=films.STD,
-        files=_small_files,
-        load=_load_small,
-        stand_ins=("phantom-films-public",),
-        annotations={
-            "findings": Annotation(FINDINGS, 1, "pneumonia or a normal film", ("pneumonia",))
-        },
     ),
 ]

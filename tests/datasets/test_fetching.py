@@ -39,6 +39,17 @@ def test_a_gzip_leaves_its_file_and_an_archive_what_is_asked_for(tmp_path, monke
     }
 
 
+def test_an_npz_is_kept_as_it_is_and_known_by_its_md5(tmp_path, monkeypatch):
+    serve(monkeypatch, {"/one.npz": b"arrays"})
+    known = hashlib.md5(b"arrays").hexdigest()
+    fetch_all([Download("https://example.org/one.npz", "", md5=known)], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["one.npz"]
+    assert (tmp_path / "one.npz").read_bytes() == b"arrays"
+    with pytest.raises(DataError, match=f"the official one, whose MD5 is {'0' * 32}. Nothing"):
+        fetch_all([Download("https://example.org/one.npz", "", md5="0" * 32)], tmp_path / "other")
+    assert list((tmp_path / "other").iterdir()) == []
+
+
 def test_nothing_is_kept_if_one_of_several_has_another_content(tmp_path, monkeypatch):
     one, two = gzip.compress(b"one"), gzip.compress(b"two")
     serve(monkeypatch, {"/one.gz": one, "/two.gz": two[:-1]})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fedtables.datasets.partitions import (
     PartitionError,
+    by_group,
     by_site,
     by_size,
     class_groups,
@@ -226,8 +227,28 @@ def test_a_group_of_two_sites_is_refused():
         by_site(np.array([7, 8, 8]), np.array([0, 1, 0]), 2)
 
 
+def test_groups_are_dealt_at_random_and_as_evenly_as_they_can():
+    groups = np.repeat(np.arange(100, 107), [5, 1, 1, 3, 2, 2, 9])
+    first, second = by_group(groups, 3, rng(1)), by_group(groups, 3, rng(2))
+    assert [len(set(groups[part].tolist())) for part in first] == [3, 2, 2]
+    assert not all(map(np.array_equal, first, second))
+    assert all(map(np.array_equal, first, by_group(groups, 3, rng(1))))
+
+
+@given(st.data(), st.integers(1, 6), st.integers(0, 99))
+def test_clients_by_group_have_whole_groups_as_many_as_the_others(data, clients, seed):
+    groups, _, _ = data.draw(subjects(clients))
+    parts = by_group(groups, clients, rng(seed))
+    assert len(parts) == clients
+    assert_groups_stay_together(parts, groups)
+    counts = [len(set(groups[part].tolist())) for part in parts]
+    assert max(counts) - min(counts) <= 1
+
+
 def test_more_clients_than_groups_are_refused():
     groups = np.array([1, 1, 2])
+    with pytest.raises(PartitionError, match="3 clients cannot share 2 groups"):
+        by_group(groups, 3, rng())
     for split in (by_size, by_site):
         with pytest.raises(PartitionError, match="3 clients cannot share 2 groups"):
             split(groups, np.array([0, 0, 1]), 3)

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -102,16 +103,23 @@ def test_a_reader_that_fails_is_told_with_its_file(own, load, message):
     assert "\n" not in str(caught.value)
 
 
-def test_groups_in_two_splits_are_told_with_their_file(own):
-    def load(home):
-        return {
-            split: Split(part.images, part.labels, groups=np.zeros(len(part), np.int64))
-            for split, part in read(home).items()
-        }
+def of_one_group(home):
+    return {
+        split: Split(part.images, part.labels, groups=np.zeros(len(part), np.int64))
+        for split, part in read(home).items()
+    }
 
-    home = own(entry(load))
+
+def test_groups_in_two_splits_are_told_with_their_file(own):
+    home = own(entry(of_one_group))
     with pytest.raises(DataError, match=r"own\.npz: Own: group 0 has samples in the splits"):
         catalogue.load("own", home)
+
+
+def test_a_source_may_say_that_its_groups_are_in_several_splits(own):
+    home = own(replace(entry(of_one_group), shared_groups=True))
+    splits = catalogue.load("own", home)
+    assert set(splits["train"].groups) == set(splits["test"].groups) == {0}
 
 
 @pytest.mark.parametrize("error", [OSError("no way"), TypeError("no folder"), MemoryError()])

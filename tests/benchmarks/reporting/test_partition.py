@@ -60,3 +60,15 @@ def test_a_folder_in_the_place_of_the_file_is_refused(command, tmp_path):
     done = command("partition", "--dataset", "digits", *options)
     assert done.returncode == 2
     assert str(tmp_path) in done.stderr
+
+
+def test_clients_by_group_are_described_for_a_set_with_groups(command, tmp_path):
+    options = ("--kind", "by-group", "--results", str(tmp_path))
+    done = command("partition", "--dataset", "digits-writers", "--clients", "11", *options)
+    assert done.returncode == 0, done.stderr
+    csv = tmp_path / "partitions" / "digits-writers-by-group-11-seed0.csv"
+    held = np.loadtxt(csv, delimiter=",", skiprows=1, usecols=(1, 3), dtype=int)
+    sizes = np.bincount(held[:, 0], weights=held[:, 1])
+    assert sorted(sizes) == [123, 126, 128, 128, *[130] * 7]
+    done = command("partition", "--dataset", "digits", *options)
+    assert "by-group needs a data set that says whose each sample is" in done.stderr

@@ -37,12 +37,19 @@ def federation_of(config, data, method=Standalone, device="cpu", **others):
     return build_federation(Configuration.parse(config), DataSets(data, **others), method, run)
 
 
-def divide(config, labels, seeds, other=None, private=None, classes=0):
+def divide(config, labels, seeds, other=None, private=None, classes=0, owners=None):
     """The division of a flat configuration."""
     parsed = Configuration.parse(config)
     uses_public = parsed.public.name != ""
     return images.divide(
-        parsed.partition, labels, seeds, other, private, classes, uses_public=uses_public
+        parsed.partition,
+        labels,
+        seeds,
+        other,
+        private,
+        classes,
+        uses_public=uses_public,
+        owners=owners,
     )
 
 

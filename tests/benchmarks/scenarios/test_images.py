@@ -221,3 +221,67 @@ def test_without_duplicates_dlads_clients_hold_disjoint_samples():
     dealt = divide(apart, labels, Seeds()).clients
     assert len(dealt) == 10
     assert len(np.unique(np.concatenate(dealt))) == sum(len(part) for part in dealt)
+
+
+# -- clients of whole writers --
+
+BY_GROUP = {
+    "partition.kind": "by-group",
+    "partition.clients": 4,
+    "partition.public_share": 0.2,
+    "partition.validation_share": 0.1,
+}
+
+
+def owned(division, owners):
+    """The owners of the public samples, the validation samples and each client's."""
+    parts = (division.public, division.validation, *division.clients)
+    return [set(owners[part].tolist()) for part in parts]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_writer_is_at_one_client_or_public_or_for_validation(seed):
+    labels = {"train": np.arange(300) % 10, "test": np.arange(20) % 10}
+    owners = np.random.default_rng(seed).integers(100, 130, 300)
+    config = {**fediod_config("paper"), **BY_GROUP, "public.name": HELD_OUT}
+    division = divide(config, labels, Seeds(partition=seed), owners=owners)
+    whose = owned(division, owners)
+    assert all(whose)
+    assert sum(map(len, whose)) == len(np.unique(owners))
+    assert len(whose[0]) == round(0.2 * len(np.unique(owners)))
+    held = np.concatenate([division.public, division.validation, *division.clients])
+    assert np.array_equal(np.sort(held), np.arange(300))
+
+
+def test_writers_of_a_pool_that_is_limited_stay_apart():
+    labels = {"train": np.arange(300) % 10, "test": np.arange(20) % 10}
+    owners = np.arange(300) // 10
+    config = {**fediod_config("paper"), **BY_GROUP, "partition.pool_limit": 100}
+    division = divide(config, labels, Seeds(), owners=owners)
+    assert sum(map(len, division.clients)) + len(division.validation) == 100
+    assert len(set().union(*owned(division, owners))) == sum(map(len, owned(division, owners)))
+
+
+def test_by_group_without_groups_is_refused_by_name():
+    config = {**fediod_config("smoke"), **BY_GROUP}
+    with pytest.raises(PartitionError, match="by-group needs a data set that says whose each"):
+        build(config, name="mnist", other="cifar100-grey")
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_clients_of_the_digits_have_whole_forms(device):
+    config = {**fediod_config("smoke"), **BY_GROUP, "partition.clients": 8}
+    config |= {"partition.pool_limit": 0, "public.name": ""}
+    federation = build(config, name="digits-writers", device=device)
+    assert sorted(client.size for client in federation.clients)[0] >= 122
+    assert len(federation.clients) == 8  # of eleven forms, two are public and one for validation
+    with pytest.raises(PartitionError, match="9 clients cannot share 8 groups"):
+        build({**config, "partition.clients": 9}, name="digits-writers", device=device)
+
+
+def test_a_plan_of_clients_by_group_needs_no_files():
+    config = {**fediod_config("smoke"), **BY_GROUP, "public.name": "", "partition.pool_limit": 0}
+    absent = replace(catalogue.resolve("femnist", embedded=True), used="femnist", digest="")
+    federation = federation_of(config, absent, device="meta")
+    held = sum(client.size for client in federation.clients)
+    assert held == pytest.approx(0.8 * 0.9 * catalogue.source("femnist").sizes["train"], rel=1e-3)

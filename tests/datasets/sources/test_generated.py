@@ -9,6 +9,7 @@ from fedtables.datasets.sources import generated
 from fedtables.datasets.sources.generated import (
     PER_HEAD,
     draw_classes,
+    draw_few,
     draw_films,
     draw_heads,
     draw_negatives,
@@ -64,6 +65,8 @@ def test_the_stated_mean_and_deviation_are_near_those_of_the_training_images(loa
         (lambda count: draw_classes(count, 1, shifted=True), 10),
         (lambda count: draw_classes(count, 1, 10), 100),
         (lambda count: draw_negatives(count, 1), 100),
+        (lambda count: draw_few(count, 1, 8, 3), 8),
+        (lambda count: draw_few(count, 1, 11, 1), 11),
         (lambda count: draw_scenes(count, 1), 6),
     ],
 )

@@ -1,16 +1,13 @@
 """RSNA Pneumonia: a small folder in the competition's layout."""
 
-import numpy as np
 import pytest
 
-from fedtables.datasets import catalogue
-from fedtables.datasets.films import FULL, equalise
+from fedtables.datasets.films import FULL
 from fedtables.datasets.source import DataError
 from fedtables.datasets.sources import rsna
-from fedtables.datasets.sources.rsna import SIZE
-from tests.datasets.promises import OF_FILES, OF_FOLDERS, promised
+from tests.datasets.promises import OF_FOLDERS, promised
 
-SOURCE, SMALL = rsna.SOURCES
+[SOURCE] = rsna.SOURCES
 ROWS = ["b1,,,,,0", "a2,264.0,152.0,213.0,379.0,1", "a2,562.0,152.0,256.0,453.0,1", "c3,,,,,0"]
 
 
@@ -61,50 +58,4 @@ def test_targets_that_are_none_or_disagree_are_refused(tmp_path, rows):
         SOURCE.files(tmp_path)
 
 
-# -- PneumoniaMNIST --
-
-
-def arrays(sizes=(4708, 524, 624)):
-    found = {}
-    for name, size in zip(("train", "val", "test"), sizes, strict=True):
-        found[f"{name}_images"] = (
-            np.arange(SIZE * SIZE).astype(np.uint8).reshape(1, SIZE, SIZE).repeat(size, axis=0)
-        )
-        found[f"{name}_labels"] = (np.arange(size) % 2).astype(np.uint8)[:, None]
-    return found
-
-
-def write_small(home):
-    home.mkdir(parents=True, exist_ok=True)
-    np.savez(home / "pneumoniamnist.npz", **arrays((1, 1, 1)))
-
-
-def test_the_three_splits_are_read_as_films_with_or_without_pneumonia(tmp_path):
-    np.savez(tmp_path / "pneumoniamnist.npz", **arrays())
-    splits = catalogue.load("pneumoniamnist", tmp_path)
-    assert {name: len(split) for name, split in splits.items()} == {
-        "train": 4708,
-        "valid": 524,
-        "test": 624,
-    }
-    valid = splits["valid"]
-    assert valid.labels[:3].tolist() == valid.annotations["findings"][:3, 0].tolist() == [0, 1, 0]
-    assert np.array_equal(valid.images[0, 0], equalise(arrays()["val_images"][0]))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"val_labels": np.array([[0.5]])}, "val_labels has values that are not whole numbers"),
-        ({"val_labels": np.array([["1"]])}, "val_labels has values of type <U1, not whole"),
-        ({"val_images": np.full((1, SIZE, SIZE), 300)}, "val_images are int64, not uint8"),
-    ],
-)
-def test_labels_and_pixels_are_not_cast_to_what_they_should_be(tmp_path, changes, message):
-    np.savez(tmp_path / "pneumoniamnist.npz", **{**arrays((1, 1, 1)), **changes})
-    with pytest.raises(DataError, match=message):
-        SMALL.load(tmp_path)
-
-
 test_what_every_reader_promises = promised(OF_FOLDERS, [(SOURCE, write)])
-test_what_the_reader_of_the_small_set_promises = promised(OF_FILES, [(SMALL, write_small)])
