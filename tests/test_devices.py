@@ -184,6 +184,7 @@ def test_no_batch_of_training_waits_for_the_device():
 
 WITH_STEPS = (
     "asyndgan",
+    "fedbe",
     "feddf",
     "fedgen",
     "fediod",
