@@ -184,8 +184,11 @@ def test_no_batch_of_training_waits_for_the_device():
 
 WITH_STEPS = (
     "asyndgan",
+    "co-boosting",
+    "dense",
     "fedbe",
     "feddf",
+    "fedftg",
     "fedgen",
     "fediod",
     "fediod-segmentation",
