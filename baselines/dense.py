@@ -72,7 +72,7 @@ class DENSE(Synthesis, Method):
         student = learner_of(plan, federation.networks.initial())
 
         def generation_loss(inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-            ensemble = answers(federation, teachers, inputs).mean(dim=0)
+            ensemble = answers(federation, teachers, inputs, measured=True).mean(dim=0)
             loss = F.cross_entropy(ensemble, labels)
             if distances:  # those of this pass
                 loss = loss + self.statistics * torch.stack(distances).sum() / len(teachers)

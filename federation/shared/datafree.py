@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from fedtables.federation.federation import Federation
+from fedtables.federation.training.loops import forward_pass
 from fedtables.models.generative import Generator
 from fedtables.results.numbers import Count, Positive
 
@@ -40,10 +41,19 @@ def uploaded_networks(federation: Federation) -> list[nn.Module]:
 
 
 def answers(
-    federation: Federation, networks: Sequence[nn.Module], inputs: torch.Tensor
+    federation: Federation,
+    networks: Sequence[nn.Module],
+    inputs: torch.Tensor,
+    *,
+    measured: bool = False,
 ) -> torch.Tensor:
-    """Logits (networks, n, classes) of inputs (n, c, h, w)."""
-    return torch.stack([federation.forward(network, inputs) for network in networks])
+    """Logits (networks, n, classes) of inputs (n, c, h, w). If `measured`, passes that call the
+    hooks of `measured_statistics`, which compiled code would not.
+    """
+    execution = federation.networks.execution
+    eager = forward_pass(execution, federation.networks.device, full_batch=False)
+    one = eager if measured and execution.compiled else federation.forward
+    return torch.stack([one(network, inputs) for network in networks])
 
 
 def divergence(

@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import nn
 
+from fedtables.federation.execution import Execution
 from fedtables.federation.samples import counted
 from fedtables.federation.shared.datafree import (
     Pool,
     Synthesis,
+    answers,
     divergence,
     frozen,
     image_generator,
@@ -21,6 +23,7 @@ from fedtables.federation.shared.datafree import (
     uploaded_networks,
 )
 from fedtables.federation.tasks.images import MultiLabel
+from fedtables.federation.training import loops
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import client_with, mixed_clients
 
@@ -74,6 +77,19 @@ def test_statistics_have_gradients_with_respect_to_images():
         layer(images)
     distances[0].backward()
     assert images.grad.abs().sum() > 0
+
+
+def test_measured_passes_call_their_hooks_where_others_are_compiled(monkeypatch):
+    def compiled(*arguments):
+        raise AssertionError("compiled code calls no hooks that it has not seen")
+
+    monkeypatch.setattr(loops, "_compiled", lambda mode: compiled)
+    federation = make_federation(execution=Execution(compile="default"))
+    networks = [nn.Sequential(nn.BatchNorm2d(1), nn.Flatten()).eval()]
+    with measured_statistics(networks) as distances:
+        logits = answers(federation, networks, torch.randn(4, 1, 8, 8), measured=True)
+    assert logits.shape == (1, 4, 64)
+    assert len(distances) == 1
 
 
 def test_a_frozen_network_learns_again_afterwards():
