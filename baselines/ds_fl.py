@@ -71,8 +71,8 @@ class DSFL(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         networks, public, task = federation.networks, federation.public, federation.task
-        if task.classes is None:
-            raise ValueError(f"{self.title} sharpens probabilities of classes; {task} has none")
+        if task.classes is None or not len(public):
+            raise ValueError(f"{self.title} needs public images and a task of classes")
         local = replace(federation.local, epochs=self.local_epochs)
         drawn = [
             federation.streams.participants(number + 1, self.participation)

@@ -314,6 +314,16 @@ _setup_privateuseone_for_python_backend(KIND, Backend())
 """For the whole process, and from the start: autograd counts kinds of device when it begins."""
 
 
+def copied(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    """A deep copy; torch would copy memory, and what is not there has none."""
+    if id(tensor) not in memo:
+        copy = tensor.detach().clone()
+        made = torch.nn.Parameter(copy) if isinstance(tensor, torch.nn.Parameter) else copy
+        memo[id(tensor)] = made.requires_grad_(tensor.requires_grad)
+    found: torch.Tensor = memo[id(tensor)]
+    return found
+
+
 @contextlib.contextmanager
 def fake_device() -> Iterator[Watch]:
     """Inside, `DEVICE` can be used like a device that is there; no tensor has content."""
@@ -330,6 +340,7 @@ def fake_device() -> Iterator[Watch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch, "Generator", Generator)
         patch.setattr(torch.nn.Module, "_apply", move)
+        patch.setattr(FakeTensor, "__deepcopy__", copied)
         patch.setattr(torch.Tensor, "numpy", outside(mode, torch.Tensor.numpy))
         patch.setattr(safetensors.torch, "load", outside(mode, safetensors.torch.load))
         patch.setattr(snapshots.torch, "save", kept.save)

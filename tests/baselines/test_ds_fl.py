@@ -190,5 +190,5 @@ def test_the_temperature_reaches_the_labels():
 
 def test_a_task_without_classes_is_refused():
     federation = make_federation(task=DenseRegression(1), network="cnn-small+dense")
-    with pytest.raises(ValueError, match="DS-FL sharpens probabilities of classes"):
+    with pytest.raises(ValueError, match="DS-FL needs public images and a task of classes"):
         METHOD.fit(federation)

@@ -13,7 +13,10 @@ from fedtables.methods.fedavg import FedAvg
 from fedtables.results.sourcecode import ROOT
 from tests.docs.adding import block_with
 
-HOOKS = ("server_state", "penalty", "payload", "client_updates", "aggregate")
+HOOKS = (
+    *("network", "server_state", "client_state"),
+    *("penalty", "payload", "client_updates", "aggregate"),
+)
 
 
 def shown(text: str) -> str:
