@@ -15,6 +15,8 @@ from fedtables.benchmarks.papers.league_settings import (
     ANSWERING,
     AVERAGED,
     AVERAGING,
+    CLASSWISE,
+    DATA_FREE,
     FEDDF,
     FEDIOD,
     FEDIOD_RATE,
@@ -45,11 +47,13 @@ def _of(dataset: str, columns: Sequence[Mapping[str, str]], **more: Any) -> Tabl
 _on_equal_terms = partial(_of, measure="scorecard", metrics=METRICS)
 
 
-def _table(dataset: str, title: str, distributions: tuple[str, ...]) -> Table:
+def _table(
+    dataset: str, title: str, distributions: tuple[str, ...], public: tuple[str, ...] = PUBLIC
+) -> Table:
     """All rows, with networks that are alike."""
     return _on_equal_terms(
         dataset,
-        grid(distribution=distributions, public=PUBLIC),
+        grid(distribution=distributions, public=public),
         key=dataset,
         title=title,
         caption=f"Methods on equal terms: {title}, the same clients, networks and budget",
@@ -57,7 +61,7 @@ def _table(dataset: str, title: str, distributions: tuple[str, ...]) -> Table:
     )
 
 
-ANY_NETWORK = (ALONE, FEDIOD, *ANSWERING)
+ANY_NETWORK = (ALONE, CLASSWISE, *DATA_FREE, FEDIOD, *ANSWERING)
 """Rows whose clients' networks may differ."""
 MIXED_TABLE = _on_equal_terms(
     "mnist",
@@ -71,13 +75,17 @@ ON_VALIDATION = Setting("evaluation.on", "validation", "assumed", "the server's 
 
 
 def _numbered(rows: str, values: tuple[float, ...]) -> dict[str, float]:
-    return {f"trial={number} {rows}": value for number, value in enumerate(values, 1)}
+    return {f"trial={number} {rows}".strip(): value for number, value in enumerate(values, 1)}
 
 
-ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf"
+ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf|scaffold|fedftg|fedbe"
 OF_OUTPUTS = {"trial=1": 1e-3, "trial=3": 1e-2, "": 3e-3}
+WITH_COEFFICIENT = "method=fedntd|moon|feddyn"
 TRIED_RATES = {
     "local.lr": {
+        **_numbered(f"dataset=cifar10 {WITH_COEFFICIENT}", (0.1, 0.3, 0.1, 0.3)),
+        **_numbered(WITH_COEFFICIENT, (0.03, 0.1, 0.03, 0.1)),
+        **_numbered("method=fd|fedproto|dense|co-boosting", (0.01, 0.03, 0.01, 0.03)),
         **_numbered(f"dataset=cifar10 {AVERAGED}", (1.0, 0.03, 0.1, 0.3)),
         **_numbered(ONE_RATE, (0.01, 0.03, 0.1, 0.3)),
         "trial=4": 0.01,
@@ -86,10 +94,21 @@ TRIED_RATES = {
     "server.lr": {**_numbered("method=public-only", (1e-3, 3e-3, 1e-2, 3e-2)), **OF_OUTPUTS},
     "fedmd.digest_lr": OF_OUTPUTS,
     "fediod.lr": OF_OUTPUTS,
+    "fedntd.beta": _numbered("", (1.0, 1.0, 0.3, 0.3)),
+    "moon.mu": _numbered("", (1.0, 1.0, 5.0, 5.0)),
+    "feddyn.alpha": _numbered("", (0.01, 0.01, 0.1, 0.1)),
+    "fd.gamma": _numbered("", (1.0, 1.0, 0.1, 0.1)),
+    "fedproto.prototype_weight": _numbered("", (1.0, 1.0, 0.1, 0.1)),
+    "ds-fl.distillation_lr": _numbered("", (0.03, 0.1, 0.3, 0.1)),
+    "scarlet.distillation_lr": _numbered("", (0.03, 0.1, 0.03, 0.1)),
+    "scarlet.beta": _numbered("", (2.0, 2.0, 1.5, 1.5)),
+    "dense.boundary": _numbered("", (0.5, 0.5, 1.0, 1.0)),
+    "co-boosting.mu": _numbered("", (0.1, 0.1, 0.01, 0.01)),
 }
 """Four for every row: of local training; of the server where it learns from public labels alone; or, where something learns
 from outputs, 0.03 for local training beside three rates of that, and 0.01 beside the middle one. On CIFAR-10 what
-averages parameters has 1 in the place of 0.01, for FedAvg and FedAvgM were best at the end of the grid. A plug-in has those of the method
+averages parameters has 1 in the place of 0.01, for FedAvg and FedAvgM were best at the end of the grid. A row whose paper
+tunes a coefficient has two values of it beside two rates. A plug-in has those of the method
 that it derives from, else those of what learns from outputs.
 """
 
@@ -135,9 +154,10 @@ PRIVATE_ANSWERING = tuple(
     if row.key == "fedkd-online"
     else row
     for row in ANSWERING
-    if row.method != "dlad"
+    if row.method not in ("dlad", "ds-fl", "scarlet")
 )
-"""PATE votes on an image once, so FedKD in rounds has teachers by DP-SGD. DLAD has no private form."""
+"""PATE votes on an image once, so FedKD in rounds has teachers by DP-SGD. DLAD has no private form. DS-FL and SCARLET have
+one, and no trials here."""
 
 EPSILONS = ("1", "4", "10", "inf")
 PRIVATE_ROWS = (ALONE, *AVERAGING[:3], FEDIOD, FEDDF, *PRIVATE_ANSWERING)
@@ -260,6 +280,8 @@ PAPER = Paper(
         MIXED_TABLE,
         _trials("cifar10", "CIFAR-10"),
         _table("cifar10", "CIFAR-10", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
+        _table("femnist", "FEMNIST by writer", ("writers",), PUBLIC[:2]),
+        _table("pneumoniamnist", "PneumoniaMNIST", ("dirichlet-1",), PUBLIC[:2]),
         PRIVATE_TRIALS,
         PRIVATE_TABLE,
         LEAKAGE_TABLE,

@@ -73,8 +73,8 @@ def test_averaging_sends_the_model_both_ways_in_every_round_for_the_share_of_cli
 
 def test_fedkd_sends_its_logits_once_and_its_label_counts():
     plan = planned("fediod/table1", "paper", row="fedkd", **FEDIOD)
-    assert plan.bytes_down["fedkd"] == 0
-    assert 0 < plan.bytes_up["fedkd"] - 20 * (50_000 * 10 * 4 + 10 * 8) < 20 * 2 * 100
+    assert plan.bytes_down["fedkd-gong"] == 0
+    assert 0 < plan.bytes_up["fedkd-gong"] - 20 * (50_000 * 10 * 4 + 10 * 8) < 20 * 2 * 100
     # 500 local epochs over 50,000 samples, 200 of the server over the public set.
     assert plan.work.training_samples == (500 + 200) * 50_000
 
