@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from fedtables.baselines.fedgen import diversity_loss
@@ -18,6 +17,7 @@ from fedtables.federation.data import Checkpoint
 from fedtables.federation.federation import Federation
 from fedtables.federation.shared import datafree
 from fedtables.federation.shared.averaging import class_count_weights
+from fedtables.federation.tasks.base import check_single_label
 from fedtables.methods.fedavg import FedAvg, Round, State
 from fedtables.results.numbers import Count, Positive
 
@@ -40,7 +40,7 @@ def fidelity_loss(
     teachers: torch.Tensor, labels: torch.Tensor, alpha: torch.Tensor
 ) -> torch.Tensor:
     """L_cls (): mean of sum_k alpha_k^y CE(z_k, y) (Eq. 5), of the same and labels (n,)."""
-    errors = [F.cross_entropy(logits, labels, reduction="none") for logits in teachers]
+    errors = [nn.functional.cross_entropy(logits, labels, reduction="none") for logits in teachers]
     return (alpha * torch.stack(errors)).sum(dim=0).mean()
 
 
@@ -76,7 +76,7 @@ class FedFTG(FedAvg):
     """Channels of the generator's last layer but one (assumed)."""
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
-        datafree.check_classes(federation)
+        check_single_label(federation.task)
         inputs = self.latent + federation.task.outputs  # z, and the label as zeros and a one
         generator = datafree.image_generator(federation, inputs, self.width)
         optimizer = torch.optim.Adam(generator.parameters(), self.generator_lr)

@@ -13,7 +13,7 @@ from torch import nn
 
 from fedtables.federation.client import Client
 from fedtables.federation.federation import Federation
-from fedtables.federation.shared.kept import frozen
+from fedtables.federation.shared.kept import frozen_copy
 from fedtables.federation.tasks.base import check_single_label
 from fedtables.federation.training.plan import Batch, Penalty, SteadyPenalty
 from fedtables.methods.fedavg import FedAvg, Round
@@ -61,7 +61,7 @@ class FedNTD(FedAvg):
         return {}
 
     def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
-        received = frozen(worker)
+        received = frozen_copy(worker)
 
         def term(model: nn.Module, batch: Batch) -> torch.Tensor:
             teacher = received(batch.inputs)

@@ -13,7 +13,7 @@ from torch import nn
 
 from fedtables.federation.client import Client
 from fedtables.federation.federation import Federation
-from fedtables.federation.shared.kept import frozen
+from fedtables.federation.shared.kept import frozen_copy
 from fedtables.federation.tasks.base import check_single_label
 from fedtables.federation.training.plan import Batch, Penalty, SteadyPenalty
 from fedtables.methods.fedavg import FedAvg, Round, State
@@ -55,10 +55,10 @@ class MOON(FedAvg):
     def client_state(
         self, federation: Federation, client: Client, model: nn.Module
     ) -> dict[str, Any]:
-        return {"previous": frozen(model)}
+        return {"previous": frozen_copy(model)}
 
     def penalty(self, this: Round, client: Client, worker: nn.Module) -> Penalty | None:
-        received = frozen(worker)
+        received = frozen_copy(worker)
         previous = this.kept[client.index]["previous"]
 
         def term(model: nn.Module, batch: Batch) -> torch.Tensor:

@@ -14,25 +14,19 @@ import torch.nn.functional as F
 from torch import nn
 
 from fedtables.federation.federation import Federation
+from fedtables.federation.tasks.base import check_single_label
 from fedtables.federation.training.loops import forward_pass
 from fedtables.models.generative import Generator
 from fedtables.results.numbers import Count, Positive
 
 
-def check_classes(federation: Federation) -> None:
-    """Raises ValueError unless each image has one label, for which a generator could make one."""
-    task = federation.task
-    if task.dense or task.classes is None:
-        raise ValueError(f"this method makes images of classes, one each; {task} has none")
-
-
 def uploaded_networks(federation: Federation) -> list[nn.Module]:
     """The clients' own networks, trained and uploaded once, and frozen; networks may differ.
 
-    Clients without samples send nothing. Raises ValueError as `check_classes`, and where no client
-    holds samples.
+    Clients without samples send nothing. Raises ValueError for a task without one class per image,
+    and where no client holds samples.
     """
-    check_classes(federation)
+    check_single_label(federation.task)
     trained = federation.local_models()
     uploads = [federation.upload(c, trained[c.index]) for c in federation.clients if c.size]
     if not uploads:

@@ -29,7 +29,7 @@ def zeros_like(model: nn.Module) -> Kept:
     return Kept({name: torch.zeros_like(w.detach()) for name, w in model.named_parameters()})
 
 
-def frozen(model: nn.Module) -> nn.Module:
+def frozen_copy(model: nn.Module) -> nn.Module:
     """A copy of `model` as it is now, in evaluation mode, which nothing trains."""
     return copy.deepcopy(model).eval().requires_grad_(False)
 

@@ -21,7 +21,7 @@ HOOKS = (
 
 def shown(text: str) -> str:
     """A signature without line breaks and the commas before them."""
-    return " ".join(text.split()).replace("( ", "(").replace(", )", ")")
+    return " ".join(text.split()).replace("( ", "(").replace(", )", ")").replace(" )", ")")
 
 
 def signature(method, hook):

@@ -199,7 +199,9 @@ def test_papers_set_by_name_what_they_set_for_the_family_of_a_method_they_name()
     for paper in registry.papers().values():
         names = {setting.name for setting in paper.every_setting}
         for method in paper.methods & registry.methods().keys():
-            has = {field.name for field in fields(registry.find_method(method).load()) if field.init}
+            has = {
+                field.name for field in fields(registry.find_method(method).load()) if field.init
+            }
             for base in registry.lineage(method)[1:]:
                 of_base = {n.partition(".")[2] for n in names if n.startswith(f"{base}.")}
                 of_it = {n.partition(".")[2] for n in names if n.startswith(f"{method}.")}

@@ -138,7 +138,7 @@ def test_clients_with_samples_upload_their_networks_once():
     ("changes", "words"),
     [
         ({"clients": [client_with(0, [])]}, "no client holds samples"),
-        ({"task": MultiLabel(("a", "b", "c"))}, "images of classes"),
+        ({"task": MultiLabel(("a", "b", "c"))}, "one class per image"),
     ],
 )
 def test_without_a_network_or_without_classes_there_is_nothing_to_learn_from(changes, words):
