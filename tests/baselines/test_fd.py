@@ -8,9 +8,9 @@ import torch.nn.functional as F
 
 from fedtables.baselines.fd import FD, teachers_of, teaching_loss
 from fedtables.federation.fitting import fit
-from fedtables.federation.training.plan import TrainingPlan
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import (
+    ONE_STEP,
     booked,
     client_with,
     mixed_clients,
@@ -21,9 +21,6 @@ from tests.methods.shards import (
     size,
     trained_alone,
 )
-
-ONE_STEP = TrainingPlan(epochs=1, batch_size=100, lr=0.1, optimizer="sgd")
-"""Of all samples of a client."""
 
 
 def test_the_loss_is_the_cross_entropy_with_the_teacher_of_the_label():

@@ -8,11 +8,11 @@ from torch import nn
 from fedtables.baselines.fedproto import FedProto, distance_to_prototypes, nearest_prototype
 from fedtables.federation.channel import encoded_size
 from fedtables.federation.training.loops import predict
-from fedtables.federation.training.plan import TrainingPlan
 from fedtables.models.catalogue import Headless, OwnNetwork, features
 from fedtables.models.entry import ModelError
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import (
+    ONE_STEP,
     booked,
     client_with,
     mixed_clients,
@@ -24,8 +24,6 @@ from tests.methods.shards import (
     trained_alone,
 )
 
-ONE_STEP = TrainingPlan(epochs=1, batch_size=100, lr=0.1, optimizer="sgd")
-"""Of all samples of a client."""
 WIDTH = 32
 """Features of cnn-small."""
 

@@ -8,6 +8,7 @@ from fedtables.federation.channel import encoded_size
 from fedtables.federation.training.plan import TrainingPlan
 from tests.federation.tiny import make_federation
 from tests.methods.shards import (
+    ONE_STEP,
     booked,
     client_with,
     descend,
@@ -16,7 +17,6 @@ from tests.methods.shards import (
     uneven_clients,
 )
 
-ONE_STEP = TrainingPlan(epochs=1, batch_size=100, lr=0.1, optimizer="sgd")
 SGD = TrainingPlan(epochs=2, batch_size=4, lr=0.05, optimizer="sgd")
 
 

@@ -14,6 +14,8 @@ from tests.federation.tiny import CLASSES, bright_images
 
 WHOLE_BATCHES = TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd")
 """Two steps down the gradient of all of a client's samples: nothing depends on their order."""
+ONE_STEP = TrainingPlan(epochs=1, batch_size=100, lr=0.1, optimizer="sgd")
+"""The first of them."""
 
 
 def client_with(index, labels, network="cnn-small"):
