@@ -231,7 +231,8 @@ def acquire(films: np.ndarray, how: Acquisition, rng: np.random.Generator) -> np
     w).
 
     In this order: curve, contrast about the middle tone, gradient, blur, noise, unexposed borders,
-    burnt-in marker.
+    burnt-in marker. Processors round powers, cosines and sines differently, so these are taken in
+    float64 and rounded to float32.
     """
     from scipy.ndimage import gaussian_filter  # takes long, and listing data sets needs none
 
@@ -242,10 +243,11 @@ def acquire(films: np.ndarray, how: Acquisition, rng: np.random.Generator) -> np
 
     y = np.linspace(-1, 1, height, dtype=np.float32)[None, :, None]
     x = np.linspace(-1, 1, width, dtype=np.float32)[None, None, :]
-    tones = (films / np.float32(255)) ** drawn(*how.gamma)
+    tones = ((films / 255) ** drawn(*how.gamma).astype(np.float64)).astype(np.float32)
     tones = 0.5 + (tones - 0.5) * drawn(*how.contrast)
-    angle = drawn(0, 2 * np.pi)
-    tones = tones * (1 + drawn(*how.gradient) * (np.cos(angle) * x + np.sin(angle) * y))
+    angle = drawn(0, 2 * np.pi).astype(np.float64)
+    cosine, sine = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+    tones = tones * (1 + drawn(*how.gradient) * (cosine * x + sine * y))
     tones = gaussian_filter(tones, (0, *[how.blur * max(height, width)] * 2), mode="nearest")
     tones = tones + drawn(*how.noise) * rng.standard_normal(tones.shape, np.float32)
     left, right, top, bottom = (drawn(0, how.border) for _ in range(4))
