@@ -70,6 +70,7 @@ TRIED = "cpu: the best of its trials (mnist-trials, cifar10-trials); else not tr
 LOCAL_RATE = {
     f"{GREY} method=fedavgm|fedgen|feddf": 0.1,
     f"{GREY} method=fd|co-boosting": 0.01,
+    f"{GREY} method=fedftg": 0.3,
     GREY: 0.03,
     "method=feddf|centralized": 0.1,
     AVERAGED: 0.3,
