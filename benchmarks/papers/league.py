@@ -280,7 +280,7 @@ PAPER = Paper(
         MIXED_TABLE,
         _trials("cifar10", "CIFAR-10"),
         _table("cifar10", "CIFAR-10", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
-        _table("femnist", "FEMNIST by writer", ("writers",), PUBLIC[:2]),
+        _table("femnist", "Characters by writer", ("writers",), PUBLIC[:2]),
         _table("pneumoniamnist", "PneumoniaMNIST", ("dirichlet-1",), PUBLIC[:2]),
         PRIVATE_TRIALS,
         PRIVATE_TABLE,
