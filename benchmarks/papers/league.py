@@ -131,7 +131,7 @@ OWN_TRIALS = "cpu: the best of its trials (privacy-trials)"
 PRIVATE = (
     Setting("budget.samples", 1_000_000, "assumed", "less than the other tables', since each step costs noise; cpu: near what whole epochs of every row come to, which with noise draw "
             "whole batches",
-            cpu={"table=privacy-trials": 128_300, "private=yes": 128_650, "": 126_000}, smoke=12_000),
+            cpu={"table=privacy-trials": 128_300, "private=yes": 128_650, "": 126_000}, smoke=6_500),
     Setting("local.epochs", {AVERAGED: 1, "": 5}, "assumed", "fewer steps, for the same reason"),
     Setting("server.epochs", 5, "assumed", "FedMD's global network, so that its budget has rounds", smoke=4),
     Setting("local.batch_size", 64, "assumed", "drawn anew for every step, each sample with the same probability", smoke=16),

@@ -11,7 +11,7 @@ from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.cells import Cell
 from fedtables.benchmarks.tables.spec import Scalar, SpecError
 from fedtables.federation.cache import StageCache
-from fedtables.federation.costs import Meter, metering
+from fedtables.federation.costs import Meter, Work, metering
 from fedtables.federation.fitting import fit
 from fedtables.federation.parts import Parts, Run
 from fedtables.federation.seeds import Seeds
@@ -21,6 +21,11 @@ from fedtables.results.record import BUDGET
 LENGTHS = ("{method}.rounds", "{method}.epochs", "server.epochs", "local.epochs")
 """What may be a method's length, the first that it has: rounds, epochs of its own, of its last
 stage at the server, of its clients."""
+
+NOISE = "privacy.noise_multiplier"
+GIVEN_NOISE = 100.0
+"""While samples are counted: the smallest that keeps a budget takes long to find, and no count
+hangs on it."""
 
 
 def parts_on_meta(cell: Cell, data: DataSets, seeds: Seeds) -> Parts:
@@ -53,14 +58,18 @@ def length(cell: Cell, data: DataSets) -> dict[str, int]:
     seeds = Seeds.moving(cell.seed_axes, cell.seed)
     parts = parts_on_meta(cell, data, seeds)
     entry = registry.find_method(cell.method)
+    meter = Meter()
+    meter.kind = cell.key  # steps of one name are followed once for all lengths
 
     def seen(changed: Config) -> int:
+        if changed.get(NOISE) == 0:
+            changed = {**changed, NOISE: GIVEN_NOISE}
         method = make_method(entry, changed)
         run = Run(seeds, StageCache(None, device="meta"), "meta")
         federation = assemble(parts, Configuration.parse(changed), type(method), run)
-        with metering(Meter()) as meter:
+        with metering(meter), meter.having(work=Work()):
             fit(federation, method)
-        return meter.work.training_samples
+            return meter.work.training_samples
 
     return within_budget(config, cell.method, seen)
 
