@@ -65,7 +65,7 @@ class FedIODSegmentation(Objective, GanSettings, Method):
         "lr": 0.01,
         "batch_size": 4,
         "steps": 8,
-        "warmup_epochs": 1,
+        "warmup_epochs": 2,
         "epochs": 2,
         "decay_epochs": 0,
         "mimic": 1e-3,

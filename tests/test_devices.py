@@ -100,7 +100,13 @@ SENDING = {"asyndgan", "fedgen", "fedkd-gong", "fediod", "fediod-segmentation"}
 """Methods of which what crosses is compared with a true run's; with BatchNorm's buffers."""
 
 
-@pytest.mark.parametrize("name", METHODS)
+LONG = {"asyndgan", "fediod-segmentation", "fediod-reconstruction"}
+"""Methods that this takes a quarter of a minute for; the tests of their own losses are quick."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in METHODS]
+)
 def test_every_method_keeps_to_its_device_and_sends_what_a_true_run_sends(name, tmp_path, brief):
     method, *others = variants(name)
     changes = {"network.cnn": "resnet8-narrow"} if name in SENDING else {}

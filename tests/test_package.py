@@ -90,6 +90,7 @@ def test_all_that_lies_in_the_packages_folders_is_installed(installed):
     assert not [name for name in files if not (installed / "fedtables" / name).exists()]
 
 
+@pytest.mark.slow
 def test_a_plug_in_beside_an_installed_package_has_the_checkouts_keys(run, tmp_path):
     plugin = tmp_path / "my_data.py"
     plugin.write_text(DATA)

@@ -71,6 +71,7 @@ SLOW_BEGINNINGS = (
     "plan fedad/table7",
     "plan league/mnist --profile cpu",
     "check damped",
+    "verify",
 )
 """How documented commands begin that take five seconds and more. Their arguments are read and
 their cells counted; `tox run -e slow` runs them all, and the tests of each paper's tables run them
@@ -162,6 +163,7 @@ ONE_CELL = {"dlad/table2": "--only distribution=iid --only row=client-resnet", "
 """What narrows a page's commands at `cpu` to a short cell each, by table."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", [line for line in of_page(HOW_TO_REPRODUCE) if "--profile cpu" in line]
 )

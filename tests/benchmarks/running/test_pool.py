@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from fedtables.benchmarks.running.events import Context
 from fedtables.benchmarks.running.execute import run_cell
 from fedtables.benchmarks.running.pool import run_pool
@@ -57,6 +59,7 @@ class Careless(Method):
 '''
 
 
+@pytest.mark.slow  # every worker imports all anew
 def test_what_a_plug_in_leaves_behind_changes_no_other_cell(tmp_path):
     plugin = tmp_path / "careless.py"
     plugin.write_text(CARELESS)
@@ -86,6 +89,7 @@ def test_what_a_plug_in_leaves_behind_changes_no_other_cell(tmp_path):
     assert again.stages["reused"] == 1  # its own fit
 
 
+@pytest.mark.slow
 def test_cells_without_memory_beside_others_are_run_alone_after_them(tmp_path):
     plugin = tmp_path / "large.py"
     plugin.write_text(PLUGIN)

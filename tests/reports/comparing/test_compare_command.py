@@ -95,11 +95,15 @@ def test_what_moved_within_spread_is_counted_and_listed_apart_in_every_output(ba
     assert suite.get("failures") == "0"
 
 
-def test_committed_results_are_readable():
+def test_a_committed_table_is_as_itself():
     table = ROOT / "results" / "cpu" / "dlad" / "table2.csv"
     assert report(table, table).stdout.startswith(
         "**No regression**. Cells: 48 same; time and memory: 2 same."
     )
+
+
+@pytest.mark.slow
+def test_all_committed_results_are_readable():
     assert report(ROOT / "results", ROOT / "results").exit_code == 0
 
 
