@@ -13,6 +13,8 @@ from fedtables.results.record import FAILED, Record
 
 OUT_OF_MEMORY = "out of memory"
 """How the reason begins of a cell for which its device had too little left."""
+DEVICE_FAULT = "device fault"
+"""How the reason begins of a cell in which CUDA failed. Its process can compute nothing more."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,17 @@ class Event:
     record: Record | None = None
 
 
-def alone_for_memory(
+def with_second_tries(
     run: Callable[[Sequence[int], int], Generator[Event]], cells: int, jobs: int
 ) -> Generator[Event]:
-    """The events of `run(positions, jobs)` for cells 0 to `cells` - 1, of which those for which a
-    device has too little memory beside others are run again after them, one at a time.
+    """The events of `run(positions, jobs)` for cells 0 to `cells` - 1. Cells whose device had too
+    little memory, or failed, are run once more after the others, one at a time in new processes.
     """
     alone: list[int] = []
     with contextlib.closing(run(range(cells), jobs)) as events:
         for event in events:
             reason = event.record.reason if event.record is not None else ""
-            if min(jobs, cells) > 1 and reason.startswith(OUT_OF_MEMORY):
+            if reason.startswith((OUT_OF_MEMORY, DEVICE_FAULT)):
                 alone.append(event.cell)
                 why = f"{reason}; run again alone\n{event.text}"
                 event = replace(event, kind="again", text=why, record=None)

@@ -6,7 +6,7 @@ import os
 import platform
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,13 @@ from typing import Any
 import torch
 
 from fedtables.benchmarks.running.budget import length
-from fedtables.benchmarks.running.events import OUT_OF_MEMORY, Context, Event, record_of
+from fedtables.benchmarks.running.events import (
+    DEVICE_FAULT,
+    OUT_OF_MEMORY,
+    Context,
+    Event,
+    record_of,
+)
 from fedtables.benchmarks.running.machine import peak_memory_mb
 from fedtables.benchmarks.scenarios.assembly import build_federation, make_method
 from fedtables.benchmarks.scenarios.configuration import (
@@ -107,6 +113,8 @@ def run_cell(
                 " --compile than graphs, which keep what a step needs"
             )
             reason = f"{OUT_OF_MEMORY}: {hint} ({reason})"
+        elif _is_of_cuda(error):
+            reason = f"{DEVICE_FAULT}: {reason}"
         outcome = {"status": FAILED, "reason": reason}
     if cell.device.startswith("cuda"):  # workers beside this one need what it would keep
         gc.collect()
@@ -142,14 +150,24 @@ def _progress(send: Callable[[Event], None], position: int) -> Callable[[str, fl
     return progress
 
 
-def _lacks_memory(error: BaseException | None) -> bool:
+def _lacks_memory(error: BaseException) -> bool:
     """Whether a device's lack of memory is behind an error: torch's own, or of CUDA or a library,
     which have no type for it.
     """
+    words = ("CUDA error: out of memory", "STATUS_ALLOC_FAILED")
+    return _behind(error, torch.OutOfMemoryError, words)
+
+
+def _is_of_cuda(error: BaseException) -> bool:
+    """Whether CUDA or a library of it is behind an error. The process can then do no more there."""
+    words = ("CUDA error", "CUDNN_STATUS_", "CUBLAS_STATUS_")
+    return _behind(error, torch.AcceleratorError, words)
+
+
+def _behind(error: BaseException | None, kind: type[Exception], words: Sequence[str]) -> bool:
+    """Whether an error, or one that it came from, is of this kind or says one of these words."""
     while error is not None:
-        if isinstance(error, torch.OutOfMemoryError) or any(
-            words in str(error) for words in ("CUDA error: out of memory", "STATUS_ALLOC_FAILED")
-        ):
+        if isinstance(error, kind) or any(word in str(error) for word in words):
             return True
         error = error.__cause__ or error.__context__
     return False

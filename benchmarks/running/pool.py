@@ -20,7 +20,13 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from fedtables.benchmarks.running.events import Context, Event, alone_for_memory, failed
+from fedtables.benchmarks.running.events import (
+    DEVICE_FAULT,
+    Context,
+    Event,
+    failed,
+    with_second_tries,
+)
 from fedtables.benchmarks.running.machine import NEVER, Deadline
 from fedtables.benchmarks.tables.cells import Cell
 from fedtables.results.files import ResultsError
@@ -33,13 +39,13 @@ def run_pool(
     cells: Sequence[Cell], context: Context, jobs: int, deadline: Deadline = NEVER
 ) -> Generator[Event]:
     """`jobs` worker processes. One that has run a cell of a plug-in ends with what that leaves
-    behind; one that dies fails its cell, and another takes its place; a cell for which a device has
-    too little memory beside others is run alone, after them.
+    behind. One that dies fails its cell, and another takes its place, as of one whose device
+    failed. Cells without enough memory, or whose device failed, get a second try.
 
     Raises OutOfTimeError at the deadline; cells that are not finished then are given up.
     """
     run = functools.partial(_run, cells, context, deadline)
-    yield from alone_for_memory(run, len(cells), jobs)
+    yield from with_second_tries(run, len(cells), jobs)
 
 
 def _run(
@@ -87,7 +93,9 @@ def _run(
                     done = cells[current.pop(ready)]
                     if not waiting:
                         continue
-                    if process.exitcode is not None or done.plugins:
+                    assert event.record is not None
+                    broken = event.record.reason.startswith(DEVICE_FAULT)
+                    if process.exitcode is not None or done.plugins or broken:
                         _end(ready)
                         ended.append(workers.pop(ready)[0])
                         ready = start(number)

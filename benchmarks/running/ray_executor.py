@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
-from fedtables.benchmarks.running.events import Context, Event, alone_for_memory, failed
+from fedtables.benchmarks.running.events import Context, Event, failed, with_second_tries
 from fedtables.benchmarks.running.machine import NEVER, Deadline, default_jobs
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.cells import Cell
@@ -106,7 +106,7 @@ def run_ray(
     deadline: Deadline = NEVER,
 ) -> Generator[Event]:
     """Cells as Ray tasks, at most `jobs` at a time (0: as many as fit). A cell whose worker or node
-    is lost is run again; one that shares a GPU with too little memory for it is, alone.
+    is lost is run again. One without enough memory, or whose GPU failed, gets a second try.
 
     Raises OutOfTimeError at the deadline, and SpecError if Ray is not installed, there is no such
     cluster, or no node of it could take a cell.
@@ -116,10 +116,7 @@ def run_ray(
         _check_resources(ray, cluster)
         limit = jobs or len(cells)
         run = functools.partial(_run_tasks, ray, cells, context, cluster, deadline)
-        if cluster.gpus < 1:
-            yield from alone_for_memory(run, len(cells), limit)
-        else:
-            yield from run(range(len(cells)), limit)
+        yield from with_second_tries(run, len(cells), limit)
     finally:
         ray.shutdown()  # its tasks end with the command
 
@@ -232,7 +229,7 @@ def _run_tasks(
                 position, attempt = waiting.popleft()
                 cell = cells[position]
                 told = (cell.code, cell.libraries, context, server, f"{position} {attempt}")
-                work = alone if cell.plugins else task
+                work = alone if cell.plugins or cluster.gpus else task
                 running[work.remote(position, cell, *told)] = position, attempt
             ended, _ = ray.wait(list(running), timeout=deadline.left())
             for ready in ended:
@@ -302,7 +299,9 @@ def _work(
 
 
 def _in_own_process(*arguments: Any) -> list[Event]:
-    """`_work` in a worker that Ray ends afterwards, with all that a plug-in leaves behind."""
+    """`_work` in a worker that Ray ends afterwards, with all that a plug-in or a fault of CUDA
+    leaves behind.
+    """
     return _work(*arguments)
 
 

@@ -56,6 +56,10 @@ class Scripted(Method):
                 raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED in cublasCreate")
             finally:
                 raise RuntimeError("the recording did not end")
+        if self.what == "fault":
+            raise torch.AcceleratorError("an illegal memory access was encountered")
+        if self.what == "fault of a library":
+            raise RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")
         if self.what == "undeclared":
             federation.channel.up(0, "features", {"x": torch.zeros(1)})
         federation.channel.up(0, "labels", {"x": torch.zeros(1)})
@@ -246,6 +250,13 @@ def test_a_cell_for_which_a_devices_memory_is_too_small_says_what_to_do(cell, ru
     assert record.status == FAILED
     assert record.reason.startswith("out of memory: try fewer --jobs or --stacked")
     assert said in record.reason
+
+
+@pytest.mark.parametrize("what", ["fault", "fault of a library"])
+def test_a_fault_of_cuda_is_told_from_a_methods_own(cell, run, what):
+    record = run(cell, what)
+    assert record.status == FAILED
+    assert record.reason.startswith("device fault: ")
 
 
 def test_a_method_that_returns_nothing_fails_its_cell(cell, run):
