@@ -4,6 +4,7 @@ sets one for a job.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import resource
@@ -49,12 +50,32 @@ def peak_memory_mb(status: Path = Path("/proc/self/status")) -> float:
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""The variable that says which GPUs a process may use."""
+
+
+def visible_gpus(device: str) -> list[str]:
+    """The GPUs that workers of `cuda` share out, as the variable names them; none for another
+    device: `cuda:1` is one that the user chose.
+    """
+    if device != "cuda":
+        return []
+    if (named := os.environ.get(VISIBLE)) is not None:
+        names = (name.strip() for name in named.split(","))
+        return list(itertools.takewhile(lambda name: name not in ("", "-1"), names))
+    import torch
+
+    return [str(number) for number in range(torch.cuda.device_count())]
+
+
 def default_jobs(device: str) -> int:
-    """One worker per core on the CPU, one on an accelerator."""
+    """One worker per core on the CPU, one per GPU on CUDA, one elsewhere."""
+    if device != "cpu":
+        return max(1, len(visible_gpus(device)))
     usable = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    return usable if device == "cpu" else 1
+    return usable
 
 
 class OutOfTimeError(Exception):

@@ -27,7 +27,7 @@ from fedtables.benchmarks.running.events import (
     failed,
     with_second_tries,
 )
-from fedtables.benchmarks.running.machine import NEVER, Deadline
+from fedtables.benchmarks.running.machine import NEVER, VISIBLE, Deadline, visible_gpus
 from fedtables.benchmarks.tables.cells import Cell
 from fedtables.results.files import ResultsError
 from fedtables.results.record import Record
@@ -51,7 +51,9 @@ def run_pool(
 def _run(
     cells: Sequence[Cell], context: Context, deadline: Deadline, positions: Sequence[int], jobs: int
 ) -> Generator[Event]:
-    """`jobs` workers for the cells at `positions`."""
+    """`jobs` workers for the cells at `positions`, by turns on the GPUs that there are."""
+    devices = {cells[position].device for position in positions}
+    gpus = visible_gpus(*devices) if len(devices) == 1 else []
     spawn = multiprocessing.get_context("spawn")
     waiting = list(positions)[::-1]
     workers: dict[Connection, tuple[Any, int]] = {}
@@ -60,7 +62,9 @@ def _run(
 
     def start(number: int) -> Connection:
         here, there = spawn.Pipe()
-        process = spawn.Process(target=_worker, args=(there, context, os.getpid()), daemon=True)
+        gpu = gpus[number % len(gpus)] if gpus else None
+        told = (there, context, os.getpid(), gpu)
+        process = spawn.Process(target=_worker, args=told, daemon=True)
         with _without_main():
             process.start()
         there.close()
@@ -138,7 +142,8 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _worker(connection: Connection, context: Context, parent: int) -> None:
+def _worker(connection: Connection, context: Context, parent: int, gpu: str | None) -> None:
+    _use(gpu)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     # This imports torch: the parent has no use for it, and would wait.
@@ -149,6 +154,12 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
             position, cell = task
             record, trace = run_cell(cell, context, connection.send, position)
             connection.send(Event("done", position, text=trace, record=record))
+
+
+def _use(gpu: str | None) -> None:
+    """Let this process see one GPU alone; before CUDA starts, which looks once."""
+    if gpu is not None:
+        os.environ[VISIBLE] = gpu
 
 
 def _exit_with(parent: int) -> None:
@@ -167,14 +178,15 @@ def in_processes(
     done: Callable[[], None],
     device: str = "cpu",
 ) -> list[R]:
-    """`function` of every item, in their order, by `jobs` processes of one thread each; `done` is
-    called as each one is there.
+    """`function` of every item, in their order, by `jobs` processes of one thread each, by turns on
+    the GPUs that there are; `done` is called as each one is there.
 
     Raises ResultsError if a process is lost.
     """
     spawn = multiprocessing.get_context("spawn")
     results = []
-    with ProcessPoolExecutor(min(jobs, len(items)), spawn, _prepare, (device,)) as pool:
+    told = (device, visible_gpus(device), spawn.Value("i", 0))
+    with ProcessPoolExecutor(min(jobs, len(items)), spawn, _prepare, told) as pool:
         try:
             for result in pool.map(function, items):
                 results.append(result)
@@ -191,7 +203,11 @@ def in_processes(
     return results
 
 
-def _prepare(device: str) -> None:
+def _prepare(device: str, gpus: Sequence[str], started: Any) -> None:
+    """`started` counts the processes."""
+    with started.get_lock():
+        number, started.value = started.value, started.value + 1
+    _use(gpus[number % len(gpus)] if gpus else None)
     from fedtables.benchmarks.running.execute import prepare_device
     from fedtables.federation.execution import DEFAULT
 

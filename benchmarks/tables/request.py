@@ -154,7 +154,7 @@ class Request:
         metavar="PATH",
     )
     require_real: bool = switch("fail where real data are absent, instead of using stand-ins")
-    jobs: int = quantity(0, whole(), "worker processes; 0: one per core, or one on a GPU")
+    jobs: int = quantity(0, whole(), "worker processes; 0: one per core, or one per GPU on cuda")
     device: str = option(
         "", check_device_name, "cpu, cuda, cuda:1 or mps; default: cuda for gpu and paper, else cpu"
     )

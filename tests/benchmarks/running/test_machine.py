@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fedtables.benchmarks.running.machine import NEVER, Deadline, OutOfTimeError, peak_memory_mb
+from fedtables.benchmarks.running.machine import (
+    NEVER,
+    Deadline,
+    OutOfTimeError,
+    default_jobs,
+    peak_memory_mb,
+    visible_gpus,
+)
 
 
 def test_peak_memory_leaves_out_the_pages_of_library_files(tmp_path: Path) -> None:
@@ -27,3 +34,17 @@ def test_what_is_left_is_counted_down_to_the_end():
 def test_no_minutes_are_no_limit():
     assert Deadline.after(0) == NEVER
     assert NEVER.left() is None
+
+
+@pytest.mark.parametrize(
+    ("named", "gpus"),
+    [("0,1,2", ["0", "1", "2"]), (" 3 , 5", ["3", "5"]), ("GPU-1a,-1,2", ["GPU-1a"]), ("", [])],
+)
+def test_every_visible_gpu_has_a_worker_and_one_that_is_chosen_has_them_all(
+    monkeypatch, named, gpus
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    assert visible_gpus("cuda") == gpus
+    assert default_jobs("cuda") == max(1, len(gpus))
+    assert visible_gpus("cuda:1") == visible_gpus("cpu") == []
+    assert default_jobs("cuda:1") == 1

@@ -1,12 +1,13 @@
 """Workers over cells: what is run again, and after what."""
 
+import os
 from dataclasses import replace
 
 import pytest
 
 from fedtables.benchmarks.running.events import Context
 from fedtables.benchmarks.running.execute import run_cell
-from fedtables.benchmarks.running.pool import run_pool
+from fedtables.benchmarks.running.pool import in_processes, run_pool
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.selection import Selection
@@ -121,3 +122,16 @@ def test_cells_whose_device_fails_are_run_alone_after_the_others(tmp_path, fault
     ]
     assert sorted(events[:2]) == [("again", number, why) for number in (0, 1)]
     assert sorted(events[2:]) == [("done", 0, OK), ("done", 1, FAILED)]
+
+
+def visible(item):
+    return os.environ["CUDA_VISIBLE_DEVICES"], os.getpid(), item
+
+
+def test_every_process_sees_one_gpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    seen = in_processes(visible, range(8), 2, lambda: None, "cuda")
+    assert [item for _, _, item in seen] == list(range(8))
+    gpus = {process: gpu for gpu, process, _ in seen}
+    assert {gpu for gpu, _, _ in seen} <= {"3", "5"}
+    assert len(set(gpus.values())) == len(gpus)  # no two processes have the same
