@@ -27,9 +27,9 @@ from fedtables.models.weight_files import (
     LITE0,
     LITE0_FILE,
     LITE0_INSTALL,
+    VGG16,
     WeightFile,
     lite0_path,
-    torchvisions,
 )
 from fedtables.results.files import DataError
 from fedtables.results.names import near
@@ -213,7 +213,6 @@ def _load(name: str, device: torch.device, path: Path | None) -> Extractor:
 
 # -- networks whose features a perceptual loss compares --
 
-VGG16 = torchvisions("vgg16-397923af.pth")
 BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512))
 """Channels of VGG-16's convolutions up to relu4_3 (Simonyan and Zisserman 2015)."""
 MAPS = {"3": "relu1_2", "8": "relu2_2", "15": "relu3_3", "22": "relu4_3"}

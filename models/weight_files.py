@@ -1,14 +1,17 @@
-"""Files of pre-trained weights that a user may put into the data home. No framework is imported
-until one is read: a command that finds all cells finished has no other use for torch.
+"""Files of pre-trained weights in the data home, put there by the user or by `fedtables data`. No
+framework is imported until one is read: a command that finds all cells finished has no other use
+for torch.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import pickle
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedtables.results.files import DataError, data_home, file_digest
 
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WeightFile:
-    """A file of pretrained weights that the user downloads; its name carries the head of its
-    SHA-256. Of torchvision's files eight digits are all that is published.
+    """A file of pre-trained weights; its name carries the head of its SHA-256. Of torchvision's
+    files eight digits are all that is published.
     """
 
     name: str
@@ -28,8 +31,30 @@ class WeightFile:
 
     @property
     def path(self) -> Path:
-        """Where the user puts it: `weights/` in the data home."""
+        """Where it belongs: `weights/` in the data home."""
         return data_home() / "weights" / self.name
+
+    def fetch(self) -> None:
+        """Download it. Raises OSError where that fails, DataError for another file."""
+        from torch.hub import download_url_to_file
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            download_url_to_file(
+                self.url, str(self.path), self.sha256_head, progress=sys.stderr.isatty()
+            )
+        except RuntimeError as error:
+            raise DataError(
+                f"{self.url} gave another file than the official one, whose SHA-256 begins with"
+                f" {self.sha256_head}. Nothing of it was kept."
+            ) from error
+
+    @property
+    def how_to_get(self) -> str:
+        """The command that downloads it, if there is one, and the way by hand."""
+        name = next((name for name, file in FILES.items() if file == self), "")
+        command = f"Run `fedtables data --download {name}`, or download" if name else "Download"
+        return f"{command} {self.url} and put it at {self.path}."
 
     def read(self, path: Path | None = None) -> dict[str, Tensor]:
         """Its tensors, from `path` or where the user puts it. Raises DataError if it is absent,
@@ -39,7 +64,7 @@ class WeightFile:
 
         path = path or self.path
         if not path.exists():
-            raise DataError(f"{path} is absent. Download {self.url} and put it there.")
+            raise DataError(f"{path} is absent. {self.how_to_get}")
         if not file_digest(path).startswith(self.sha256_head):
             raise DataError(
                 f"{path} is damaged: its SHA-256 does not begin with {self.sha256_head}. Download"
@@ -84,6 +109,28 @@ def lite0_path() -> Path:
 
 
 INCEPTION = torchvisions("inception_v3_google-0cc3c7bd.pth")
+
+
+IMAGENET = {
+    "resnet18": torchvisions("resnet18-f37072fd.pth"),
+    "resnet34": torchvisions("resnet34-b627a593.pth"),
+    "densenet121": torchvisions("densenet121-a639ec97.pth"),
+}
+"""By the network that begins with them."""
+VGG16 = torchvisions("vgg16-397923af.pth")
+FILES = {**IMAGENET, "vgg16": VGG16, "inception-v3": INCEPTION}
+"""Those that can be downloaded, by name."""
+
+
+def needed(config: Mapping[str, Any]) -> list[WeightFile]:
+    """The files that a cell of this configuration reads."""
+    files = []
+    if config.get("network.pretrained") == "imagenet":
+        roles = [*config["network.client"].split("+"), config["network.server"]]
+        networks = {config.get(f"network.{role}", role) for role in roles}
+        files = [file for network, file in IMAGENET.items() if network in networks]
+    features = {value for name, value in config.items() if name.endswith(".features")}
+    return [*files, VGG16] if "vgg16" in features else files
 
 
 def default_extractor(embedded: bool) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedtables.benchmarks.papers import FIRST
@@ -115,8 +117,8 @@ def check_device(device: str) -> None:
 
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise SpecError(
-            f"--device {device}: this machine has no usable CUDA device; use --device cpu, or"
-            " --profile cpu for less work"
+            f"--device {device}: this machine has no usable CUDA device ({_why_no_cuda()}); use"
+            " --device cpu, or --profile cpu for less work"
         )
     if ":" in device and int(device.partition(":")[2]) >= torch.cuda.device_count():
         raise SpecError(
@@ -124,6 +126,27 @@ def check_device(device: str) -> None:
         )
     if device == "mps" and not torch.backends.mps.is_available():
         raise SpecError("--device mps: this machine has no usable MPS device; use --device cpu")
+
+
+DRIVER = Path("/proc/driver/nvidia/version")
+"""Where Linux tells of NVIDIA's driver."""
+
+
+def _why_no_cuda() -> str:
+    """What may keep PyTorch from CUDA: a variable, its build, or the driver."""
+    import torch
+
+    here = f"PyTorch {torch.__version__}"
+    if not os.environ.get("CUDA_VISIBLE_DEVICES", "all").strip():
+        return "CUDA_VISIBLE_DEVICES hides all"
+    if torch.version.cuda is None:
+        return f"{here} is a build without CUDA"
+    try:
+        found = re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)", DRIVER.read_text())
+    except OSError:
+        return f"{here} finds no NVIDIA driver"
+    driver = found[1] if found else "of an unknown version"
+    return f"{here} needs a driver for CUDA {torch.version.cuda}, and driver {driver} is installed"
 
 
 def make_cluster(request: Request) -> Cluster | None:

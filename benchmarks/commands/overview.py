@@ -151,22 +151,41 @@ def published_tables(
     ]
 
 
+def _fetch_weights(name: str) -> None:
+    from fedtables.models.weight_files import FILES
+
+    file = FILES[name]
+    console.print(f"downloading {file.url} to {escape(str(file.path))}", soft_wrap=True)
+    try:
+        file.fetch()
+    except OSError as error:
+        raise DataError(
+            f"{file.name} could not be downloaded ({error}). Check the network, or get it by hand:"
+            f" {file.url}"
+        ) from error
+
+
 @takes("plugins")
 def show_data(
     request: Request,
     download: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="download a data set whose licence allows it; repeatable"
+            metavar="NAME",
+            help="download a data set whose licence allows it, or weights; repeatable",
         ),
     ] = None,
 ) -> None:
-    """Show which data sets are present and verified, and how to get the others."""
+    """Show which data sets and weights are present, and how to get the others."""
     from fedtables.datasets import catalogue
     from fedtables.datasets.digests import verified
     from fedtables.datasets.source import SYNTHETIC
+    from fedtables.models.weight_files import FILES
 
-    wanted = [catalogue.source(name) for name in dict.fromkeys(download or [])]
+    names = dict.fromkeys(download or [])
+    for name in (name for name in names if name in FILES):
+        _fetch_weights(name)
+    wanted = [catalogue.source(name) for name in names if name not in FILES]
     for source in wanted:
         if source.download is None:
             raise DataError(f"{source.title} has no automatic download. {source.how_to_get}")
@@ -209,5 +228,12 @@ def show_data(
             except DataError as error:
                 unusable += 1
                 console.print(f"[red]unusable[/] {name}: {escape(str(error))}", soft_wrap=True)
+    for name, file in FILES.items():
+        if file.path.exists():
+            console.print(f"weights {name}: present")
+        else:
+            console.print(
+                f"[yellow]absent[/] weights {name}: {escape(file.how_to_get)}", soft_wrap=True
+            )
     if unusable:
         raise typer.Exit(1)

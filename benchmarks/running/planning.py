@@ -185,23 +185,11 @@ def print_rows(
 
 def _print_weights(console: Console, cells: Sequence[Cell]) -> None:
     """Which of the pre-trained networks that cells begin with are here."""
-    from fedtables.models.networks.imagenet import IMAGENET
+    from fedtables.models.weight_files import needed
 
-    configs = [dict(cell.config) for cell in cells]
-    named = {
-        str(value)
-        for config in configs
-        if config.get("network.pretrained") == "imagenet"
-        for entry, value in config.items()
-        if entry.startswith("network.")
-    }
-    for network, file in IMAGENET.items():
-        if network in named:
-            there = file.path.exists()
-            console.print(
-                f"weights: {network}:"
-                f" {'present' if there else f'absent; put {file.url} at {file.path}'}"
-            )
+    for file in dict.fromkeys(file for cell in cells for file in needed(dict(cell.config))):
+        there = "present" if file.path.exists() else f"absent. {file.how_to_get}"
+        console.print(f"weights: {file.name}: {there}", soft_wrap=True)
 
 
 def print_sums(

@@ -19,18 +19,21 @@ from fedtables.federation.seeds import Seeds
 from fedtables.models import weight_files
 from fedtables.models.catalogue import check_outputs
 from fedtables.privacy.plan import DP_SGD, PrivacyPlan
-from fedtables.results.files import RefusedError
+from fedtables.results.files import DataError, RefusedError
 
 
 def check_cells(cells: Iterable[Cell]) -> None:
     """Make the method and read the configuration of every cell. Raises SpecError for the first that
-    cannot be made, with what is wrong, DataError for weights whose package is not installed.
+    cannot be made, with what is wrong, DataError for weights that are absent.
     """
     named: set[Scalar] = set()
     for cell in cells:
         with _told(str(cell)):
             _parsed(cell)
         named.update(dict(cell.config).values())
+        for file in weight_files.needed(dict(cell.config)):
+            if not file.path.exists():
+                raise DataError(f"{cell} needs {file.name}, which is absent. {file.how_to_get}")
     if weight_files.LITE0 in named:
         weight_files.lite0_path()
 

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from fedtables.models.entry import NetworkEntry, Sides
-from fedtables.models.weight_files import torchvisions
+from fedtables.models.weight_files import IMAGENET
 from fedtables.results.files import DataError
 
 if TYPE_CHECKING:
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 
 SMALL = 64
 """Images with shorter sides are small."""
-
-IMAGENET = {
-    "resnet18": torchvisions("resnet18-f37072fd.pth"),
-    "resnet34": torchvisions("resnet34-b627a593.pth"),
-    "densenet121": torchvisions("densenet121-a639ec97.pth"),
-}
 
 
 def load_imagenet(model: nn.Module, network: str) -> None:

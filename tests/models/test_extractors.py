@@ -246,7 +246,7 @@ def test_the_maps_are_those_of_torchvisions_vgg16_before_its_poolings(monkeypatc
 
 def test_without_the_file_the_error_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"vgg16-397923af\.pth is absent\. Download"):
+    with pytest.raises(DataError, match=r"vgg16-397923af\.pth is absent\. Run .*--download vgg16"):
         feature_network("vgg16", 3)
     with torch.device("meta"):
         maps = feature_network("vgg16", 3)(torch.empty(2, 3, 64, 64))

@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from fedtables.models.weight_files import (
+    FILES,
     INCEPTION,
     LITE0_PACKAGE,
     WeightFile,
     default_extractor,
     lite0_path,
+    needed,
     torchvisions,
 )
 from fedtables.results.files import DataError, file_digest
@@ -29,8 +31,42 @@ def test_absent_weights_are_refused_naming_file_and_address(tmp_path, monkeypatc
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
     file = torchvisions("resnet18-f37072fd.pth")
     assert (file.path, file.sha256_head) == (tmp_path / "weights" / file.name, "f37072fd")
-    with pytest.raises(DataError, match=rf"is absent\. Download .*/models/{file.name}"):
+    with pytest.raises(
+        DataError, match=rf"is absent\. Run .*resnet18`, or download .*/models/{file.name}"
+    ):
         file.read()
+
+
+def test_weights_are_fetched_and_kept_only_with_their_digest(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path / "home"))
+    path = tmp_path / "official.pth"
+    digest = written(path, {"a": torch.ones(2)}).sha256_head
+    file = WeightFile("w.pth", path.as_uri(), digest)
+    file.fetch()
+    assert file.path == tmp_path / "home" / "weights" / "w.pth"
+    assert torch.equal(file.read()["a"], torch.ones(2))
+    other = WeightFile("other.pth", path.as_uri(), "00000000")
+    with pytest.raises(DataError, match=r"another file .*begins with 00000000"):
+        other.fetch()
+    assert [one.name for one in file.path.parent.iterdir()] == ["w.pth"]
+
+
+BEGINS = {"network.pretrained": "imagenet", "network.server": "cnn"}
+
+
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ({**BEGINS, "network.client": "resnet18"}, ["resnet18"]),
+        ({**BEGINS, "network.client": "a+b", "network.a": "resnet34"}, ["resnet34"]),
+        ({**BEGINS, "network.a": "resnet34", "network.client": "cnn"}, []),
+        ({**BEGINS, "network.client": "resnet18", "network.pretrained": "none"}, []),
+        ({"asyndgan.features": "vgg16"}, ["vgg16"]),
+        ({"asyndgan.features": "vgg16-random"}, []),
+    ],
+)
+def test_a_cell_needs_the_weights_of_its_networks(config, names):
+    assert needed(config) == [FILES[name] for name in names]
 
 
 def test_whole_weights_are_read_and_damaged_ones_refused(tmp_path):

@@ -74,7 +74,7 @@ def test_plan_counts_bytes_at_the_papers_scale_without_data(tmp_path):
     assert body * 10 < int(sent[1].replace(",", "")) < body * 10 * 1.001
     assert "CINIC-10 is not present" in plan.stdout
     assert "GPU-hours" in plan.stdout
-    assert "weights: densenet121: absent" in plan.stdout
+    assert "weights: resnet18-f37072fd.pth: absent" in plan.stdout
     assert "resnet34" not in plan.stdout  # a network of other papers
 
 

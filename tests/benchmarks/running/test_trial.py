@@ -1,6 +1,7 @@
 """A user's own settings are tried before anything runs."""
 
 import importlib.metadata
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,8 @@ from fedtables.benchmarks.tables.expansion import expand, unread
 from fedtables.benchmarks.tables.readers import read_settings
 from fedtables.benchmarks.tables.selection import Selection, typed_settings
 from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.models import weight_files
+from fedtables.models.weight_files import needed
 from fedtables.results.files import DataError
 
 TABLE = registry.find_table("dlad/table2")
@@ -70,6 +73,21 @@ def test_every_cell_is_read_before_the_first_runs():
     wrong = {**dict(cells[1].config), "partition.kind": "dirichlet"}
     with pytest.raises(SpecError, match=r"global-dlad .*partition\.kind cannot be 'dirichlet'"):
         check_cells([cells[0], replace(cells[1], config=tuple(wrong.items()))])
+
+
+@pytest.mark.parametrize(
+    ("table", "name"), [("dlad/table2", "resnet18"), ("fediod/table3", "vgg16")]
+)
+def test_weights_that_a_table_needs_are_told_before_anything_runs(table, name):
+    cells = expand(*registry.find_table(table), Selection(profile="paper"))
+    needing = [cell for cell in cells if weight_files.FILES[name] in needed(dict(cell.config))]
+    command = f"which is absent. Run `fedtables data --download {name}`, or download https"
+    with pytest.raises(DataError, match=re.escape(command)):
+        check_cells(needing[:1])
+    file = weight_files.FILES[name]
+    file.path.parent.mkdir(parents=True)
+    file.path.write_bytes(b"is read when a cell runs")
+    check_cells(needing[:1])
 
 
 def test_weights_whose_package_is_not_installed_are_told_before_anything_runs(monkeypatch):
