@@ -77,9 +77,14 @@ class ResolvedData:
     note: str
 
     @property
+    def stands_in(self) -> bool:
+        """Whether another set than the one that was asked for is used."""
+        return _whole(source(self.asked)) != _whole(source(self.used))
+
+    @property
     def label(self) -> str:
         """For titles: `MNIST (real)`, `mnist stand-in: digits (surrogate)`."""
-        if _whole(source(self.asked)) == _whole(source(self.used)):
+        if not self.stands_in:
             return f"{source(self.used).title} ({self.origin})"
         return f"{self.asked} stand-in: {source(self.used).title} ({self.origin})"
 

@@ -63,7 +63,7 @@ def regenerate(
     if todo:
         from fedtables.benchmarks.running.trial import check_cells
 
-        check_cells(runner.unfinished(runs))
+        check_cells(runner.unfinished(runs), stand_ins=request.stand_ins)
     workers = request.jobs or machine.default_jobs(device)
     where = (
         f"workers: {min(workers, todo)}"

@@ -102,9 +102,9 @@ class Swept:
 @configured()
 @takes(of=Swept)
 @takes(
-    *("tables", "profile", "only", "methods", "seeds", "settings", "plugins", "require_real"),
-    *("jobs", "device", "threads", "ray", "num_cpus", "num_gpus", "ray_cache"),
-    *("fresh", "results", "replace"),
+    *("tables", "profile", "only", "methods", "seeds", "settings", "plugins"),
+    *("require_real", "stand_ins", "jobs", "device", "threads"),
+    *("ray", "num_cpus", "num_gpus", "ray_cache", "fresh", "results", "replace"),
 )
 def sweep_budgets(request: Request, over: Swept) -> None:
     """Run a table's rows at several privacy budgets and without one; plot them over epsilon."""

@@ -12,6 +12,7 @@ from fedtables.benchmarks.tables.cells import Cell
 from fedtables.benchmarks.tables.expansion import unread
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import Scalar, SpecError
+from fedtables.datasets import catalogue
 from fedtables.federation.cache import StageCache
 from fedtables.federation.method import Method
 from fedtables.federation.parts import Run
@@ -22,14 +23,22 @@ from fedtables.privacy.plan import DP_SGD, PrivacyPlan
 from fedtables.results.files import DataError, RefusedError
 
 
-def check_cells(cells: Iterable[Cell]) -> None:
-    """Make the method and read the configuration of every cell. Raises SpecError for the first that
-    cannot be made, with what is wrong, DataError for weights that are absent.
+def check_cells(cells: Iterable[Cell], *, stand_ins: bool = False) -> None:
+    """Make the method and read the configuration of every cell.
+
+    Raises SpecError for the first that cannot be made, DataError for absent weights, and for data
+    that stand in for others under the profile `paper`, unless `stand_ins` may.
     """
     named: set[Scalar] = set()
     for cell in cells:
         with _told(str(cell)):
             _parsed(cell)
+        for data in cell.sources if cell.profile == "paper" and not stand_ins else ():
+            if data.stands_in:
+                raise DataError(
+                    f"--profile paper takes official data, and {cell} has {data.label}."
+                    f" {catalogue.source(data.asked).how_to_get} With --stand-ins it runs as it is"
+                )
         named.update(dict(cell.config).values())
         for file in weight_files.needed(dict(cell.config)):
             if not file.path.exists():

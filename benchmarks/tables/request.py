@@ -154,6 +154,7 @@ class Request:
         metavar="PATH",
     )
     require_real: bool = switch("fail where real data are absent, instead of using stand-ins")
+    stand_ins: bool = switch("let stand-ins be used by the profile paper, which refuses them")
     jobs: int = quantity(0, whole(), "worker processes; 0: one per core, or one per GPU on cuda")
     device: str = option(
         "", check_device_name, "cpu, cuda, cuda:1 or mps; default: cuda for gpu and paper, else cpu"
@@ -166,14 +167,15 @@ class Request:
     precision: str = option(
         "",
         one_of("--precision", ("", *PRECISIONS)),
-        "precision of training: fp32, tf32 (CUDA) or bf16 (autocast); default: bf16 for gpu,"
-        " else fp32; files get a name of their own",
+        "precision of training: fp32, tf32 (CUDA) or bf16 (autocast); default: bf16 for gpu and"
+        " paper, else fp32; files get a name of their own",
     )
     compiled: str = option(
         "",
         one_of("--compile", ("", *COMPILE)),
         "how training steps run: off, default (torch.compile), reduce-overhead (the same with"
-        " CUDA graphs), graphs (CUDA graphs without compiling); default: graphs for gpu, else off",
+        " CUDA graphs), graphs (CUDA graphs without compiling); default: graphs for gpu and paper,"
+        " else off",
         "--compile",
     )
     stacked: int = quantity(

@@ -75,6 +75,19 @@ def test_every_cell_is_read_before_the_first_runs():
         check_cells([cells[0], replace(cells[1], config=tuple(wrong.items()))])
 
 
+def test_the_papers_profile_refuses_stand_ins_unless_it_is_told_to_take_them():
+    random_weights = (("network.pretrained", "none"),)
+    paper, cpu = (
+        expand(*TABLE, Selection(profile=profile, only=COLUMN, overrides=random_weights))[:1]
+        for profile in ("paper", "cpu")
+    )
+    told = "takes official data, and .* has mnist stand-in: .*--download mnist.* With --stand-ins"
+    with pytest.raises(DataError, match=told):
+        check_cells(paper)
+    check_cells(paper, stand_ins=True)
+    check_cells(cpu)
+
+
 @pytest.mark.parametrize(
     ("table", "name"), [("dlad/table2", "resnet18"), ("fediod/table3", "vgg16")]
 )
@@ -83,11 +96,11 @@ def test_weights_that_a_table_needs_are_told_before_anything_runs(table, name):
     needing = [cell for cell in cells if weight_files.FILES[name] in needed(dict(cell.config))]
     command = f"which is absent. Run `fedtables data --download {name}`, or download https"
     with pytest.raises(DataError, match=re.escape(command)):
-        check_cells(needing[:1])
+        check_cells(needing[:1], stand_ins=True)
     file = weight_files.FILES[name]
     file.path.parent.mkdir(parents=True)
     file.path.write_bytes(b"is read when a cell runs")
-    check_cells(needing[:1])
+    check_cells(needing[:1], stand_ins=True)
 
 
 def test_weights_whose_package_is_not_installed_are_told_before_anything_runs(monkeypatch):

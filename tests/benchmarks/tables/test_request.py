@@ -7,6 +7,7 @@ import pytest
 
 from fedtables.benchmarks.tables.request import Request, requested, takes
 from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.federation.execution import DEFAULT, FAST
 
 
 def test_texts_and_values_make_the_same_request():
@@ -37,6 +38,10 @@ def test_what_nobody_asks_for_is_as_the_class_says():
     assert requested() == Request(only={}, settings={})
     assert Request().run_device == "cpu"
     assert Request(profile="paper").run_device == "cuda"
+    assert Request(profile="paper").execution == Request(profile="gpu").execution == FAST
+    assert Request(profile="paper", device="cpu").execution == DEFAULT
+    assert Request(profile="cpu", device="cuda").execution == DEFAULT
+    assert Request(profile="paper", precision="fp32").execution == DEFAULT
 
 
 @pytest.mark.parametrize(

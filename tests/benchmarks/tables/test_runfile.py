@@ -26,7 +26,7 @@ VALUES = {
     "seeds": st.lists(WHOLE, min_size=1, unique=True).map(tuple),
     "settings": st.dictionaries(TEXTS, SCALARS, min_size=1),
     "plugins": st.lists(st.sampled_from(["/a.py", "/é b/c"])).map(tuple),
-    **dict.fromkeys(("require_real", "fresh", "replace", "plain"), st.booleans()),
+    **dict.fromkeys(("require_real", "stand_ins", "fresh", "replace", "plain"), st.booleans()),
     **dict.fromkeys(("jobs", "threads", "stacked"), WHOLE),
     **dict.fromkeys(("num_cpus", "num_gpus", "minutes"), NUMBERS),
     "device": st.sampled_from(["cpu", "cuda:1"]),
