@@ -228,7 +228,8 @@ class MetaPseudoLabels(Method):
             # Alone and in training mode both times, so that the step is all that BatchNorm's
             # statistics differ by: in the released codes the first loss is from a batch that holds
             # the unlabelled images too.
-            return federation.task.loss(federation.forward(student, images), targets).mean()
+            outputs = federation.forward(student, images, exact=True)
+            return federation.task.loss(outputs, targets).mean()
 
         before = labelled_loss()
         optimizer.zero_grad(set_to_none=True)

@@ -135,7 +135,7 @@ def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         for name, tensor in tensors.items()
     }
     for device in {tensor.device for tensor in tensors.values() if tensor.is_cuda}:
-        torch.cuda.synchronize(device)
+        torch.cuda.current_stream(device).synchronize()
     return host
 
 

@@ -185,18 +185,23 @@ class Federation:
             self.privacy.book(local.client, private)
             self._trainer.alone(dataclasses.replace(local, private=private))
 
-    def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, model: nn.Module, inputs: torch.Tensor, *, exact: bool = False
+    ) -> torch.Tensor:
         """A forward pass in a training loop of a method's own. Follows --precision and --compile.
 
         Args:
             model: the network. If it learns, its inputs count as samples seen. For a part of a
                 network, count them yourself: `fedtables.federation.samples.see(n)`.
             inputs: (n, ...), normalised.
+            exact: never in bf16, as for a difference of losses that are nearly equal.
 
         Returns:
             Outputs in float32.
         """
         execution = self.networks.execution
+        if exact and execution.precision == "bf16":
+            execution = dataclasses.replace(execution, precision="tf32")
         if execution.compile == "reduce-overhead":  # CUDA graphs, which keep one pass at a time
             execution = dataclasses.replace(execution, compile="default")
         if torch.is_grad_enabled() and isinstance(model, nn.Module) and learns(model):

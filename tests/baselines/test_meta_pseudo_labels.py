@@ -16,6 +16,7 @@ from fedtables.baselines.meta_pseudo_labels import (
     schedule,
 )
 from fedtables.federation.data import state_of
+from fedtables.federation.execution import Execution
 from fedtables.federation.seeds import Stream
 from tests.baselines.probes import probed
 from tests.methods.shards import network_inputs, same_bits
@@ -53,6 +54,18 @@ def step(lr, wrong=False):
 def test_the_feedback_is_positive_where_the_step_helped():
     assert feedback(torch.tensor(2.0), torch.tensor(0.5)).item() == 1.5
     assert step(0.05) > 0 > step(0.05, wrong=True)
+
+
+def test_the_feedback_is_never_of_losses_in_bf16():
+    federation = probed(execution=Execution("bf16"))
+    student, probe = federation.networks.initial("cnn-small").train(), federation.probe()
+    images = network_inputs(probe.images)
+    in_bf16 = []
+    student.register_forward_hook(lambda *_: in_bf16.append(torch.is_autocast_enabled("cpu")))
+    optimizer = torch.optim.SGD(student.parameters(), 0.1)
+    given = (federation, student, optimizer, images, probe.targets, images, probe.targets)
+    MetaPseudoLabels().student_step(*given)
+    assert in_bf16 == [False, True, False]
 
 
 @pytest.mark.parametrize("wrong", [False, True])
