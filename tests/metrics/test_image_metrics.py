@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skimage.metrics import structural_similarity
 
-from fedtables.metrics.images import WINDOW, VolumeQuality, match, psnr, ssim, volume_quality
+from fedtables.metrics.images import (
+    WINDOW,
+    VolumeQuality,
+    match,
+    psnr,
+    similarity,
+    ssim,
+    volume_quality,
+)
 
 
 def photographs(n=3, channels=3, side=16, seed=0):
@@ -114,7 +122,7 @@ def test_bytes_are_refused(measure):
 
 # -- volumes --
 
-TRUTH = np.random.default_rng(0).random((4, 9, 8)).astype(np.float32)
+TRUTH = torch.rand(4, 9, 8, generator=torch.Generator().manual_seed(0))
 
 
 def measured(outputs, targets, groups=None, batch=3):
@@ -125,14 +133,14 @@ def measured(outputs, targets, groups=None, batch=3):
 
 
 def test_an_error_of_a_tenth_of_the_range_is_20_db():
-    truth = np.zeros((2, 7, 7), np.float32)
+    truth = torch.zeros(2, 7, 7)
     truth[0, 0, 0] = 4.0
     ssim, psnr = volume_quality(truth + 0.4, truth)
     assert psnr == pytest.approx(20, abs=1e-4)
     # Where both are flat, only the first factor counts: (2 m n + c1) / (m^2 + n^2 + c1) of the
     # means m = 0 and n = 0.4, with c1 = (0.01 x 4)^2. The first slice has one window.
     flat = 0.0016 / (0.16 + 0.0016)
-    first = structural_similarity(truth[0], truth[0] + 0.4, data_range=4.0)
+    first = structural_similarity(truth[0].numpy(), truth[0].numpy() + 0.4, data_range=4.0)
     assert ssim == pytest.approx((first + flat) / 2, rel=1e-4)
 
 
@@ -141,10 +149,22 @@ def test_the_range_is_that_of_the_whole_volume_and_slices_count_alike():
     ssim, psnr = volume_quality(made, TRUTH)
     top = float(TRUTH.max())
     of_slices = [
-        structural_similarity(a, b, data_range=top) for a, b in zip(TRUTH, made, strict=True)
+        structural_similarity(a.numpy(), b.numpy(), data_range=top)
+        for a, b in zip(TRUTH, made, strict=True)
     ]
     assert ssim == pytest.approx(np.mean(of_slices))
     assert psnr == pytest.approx(20 * math.log10(top / 0.05), abs=1e-3)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(7, 12), st.integers(7, 12), st.floats(0.1, 50), st.integers(0, 9))
+def test_scikit_image_gives_the_same_for_each_slice(height, width, top, seed):
+    truth, made = top * photographs(2, 3, 12, seed)[:, :, :height, :width]
+    theirs = [
+        structural_similarity(a.numpy(), b.numpy(), data_range=top)
+        for a, b in zip(truth, made, strict=True)
+    ]
+    assert similarity(made, truth, top).tolist() == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 8])
@@ -154,7 +174,7 @@ def test_volumes_are_put_together_from_any_batches(batch):
     groups = torch.tensor([7, 7, 7, 2, 5, 5])
     found = measured(outputs, targets, groups, batch)
     parts = [slice(0, 3), slice(3, 4), slice(4, 6)]
-    each = [volume_quality(outputs[p, 0].numpy(), targets[p, 0].numpy()) for p in parts]
+    each = [volume_quality(outputs[p, 0], targets[p, 0]) for p in parts]
     means = dict(zip(("ssim", "psnr"), np.mean(each, axis=0), strict=True))
     counts = {f"{name}#{count}": 3 for name in means for count in ("defined", "of")}
     assert found == pytest.approx({**means, **counts})
@@ -165,7 +185,7 @@ def test_without_groups_a_slice_is_a_volume_and_black_ones_are_left_out():
     targets[1] = 0
     outputs = targets + 0.1
     found = measured(outputs, targets)
-    each = [volume_quality(outputs[k].numpy(), targets[k].numpy()) for k in (0, 2)]
+    each = [volume_quality(outputs[k], targets[k]) for k in (0, 2)]
     assert found["psnr"] == pytest.approx(np.mean([psnr for _, psnr in each]))
     assert (found["psnr#defined"], found["psnr#of"]) == (2, 3)
     outputs[0, 0, 0, 0] = math.nan
@@ -187,7 +207,7 @@ def test_other_shapes_are_refused():
     with pytest.raises(ValueError, match="one channel and the sides of their truth"):
         VolumeQuality().update(torch.rand(2, 2, 8, 8), torch.rand(2, 2, 8, 8))
     with pytest.raises(ValueError, match="7 pixels a side"):
-        volume_quality(np.ones((1, 6, 8)), np.ones((1, 6, 8)))
+        volume_quality(torch.ones(1, 6, 8), torch.ones(1, 6, 8))
 
 
 def test_a_volume_that_was_measured_takes_no_more_slices():
