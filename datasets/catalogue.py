@@ -12,6 +12,7 @@ import numpy as np
 
 from fedtables.datasets import sources as source_package
 from fedtables.datasets.access import AccessError, refuse
+from fedtables.datasets.decoded import splits_of
 from fedtables.datasets.digests import data_digest, verified
 from fedtables.datasets.npz import check_npz
 from fedtables.datasets.source import (
@@ -99,7 +100,8 @@ def _content(name: str, home: Path) -> str:
     """Digest of a source's content. Once per process, since files can be many."""
     entry, reader = source(name), reader_module(name)
     generated = not _files(entry, home)  # and small: what is made to be digested is kept
-    read = functools.partial(load, name) if generated else functools.partial(entry.load, home)
+    stored = functools.partial(splits_of, entry, reader, home)
+    read = functools.partial(load, name) if generated else stored
     with _naming(entry, home):
         return data_digest(entry, reader, home, read)
 
@@ -271,7 +273,7 @@ def _load(name: str, home: Path | None) -> Mapping[str, Split]:
     if not is_present(name, home):
         raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
     with _naming(entry, home):
-        splits = entry.load(home)
+        splits = splits_of(entry, reader_module(name), home)
         _check(entry, splits)
     return splits
 

@@ -45,7 +45,7 @@ def splits_digest(entry: DataSource, splits: Mapping[str, Split]) -> str:
     return digest([content.hexdigest(), meanings])
 
 
-def _fingerprint(entry: DataSource, reader: str, home: Path) -> str:
+def fingerprint(entry: DataSource, reader: str, home: Path) -> str:
     """What the decoded content follows from: the files by path, size and times of change (of the
     content, which anybody may set, and of the file, which nobody may), and the code and libraries
     of the module `reader`.
@@ -67,7 +67,7 @@ def data_digest(
     Computed once for the same files and reader, then taken from the cache; a cache that cannot be
     written only costs time. Raises DataError if the data are damaged.
     """
-    note = cache_home() / "data" / f"{_fingerprint(entry, reader, home)}.json"
+    note = cache_home() / "data" / f"{fingerprint(entry, reader, home)}.json"
     known = None
     with contextlib.suppress(OSError):
         known = read_sealed_json(note)

@@ -21,8 +21,9 @@ from fedtables.results.files import (
     read_sealed_json,
 )
 
-HEADER, BODY = ".json", ".safetensors"
-"""How the names of a stage's two files end. It is whole when the header is there."""
+HEADER, BODY, ARRAY = ".json", ".safetensors", ".npy"
+"""How the names of a stage's two files end, and of decoded arrays beside their header. A thing is
+whole when its header is there."""
 LOCK = "in-use.lock"
 HEX = "[0-9a-f]"
 KEY, PART = f"{HEX}{{64}}", f"{HEX}{{2}}"
@@ -38,14 +39,19 @@ KINDS = {
     "contracts": rf"contracts/{KEY}\.json",
     "pictures": rf"pictures/{KEY}\.json",
     "digests": rf"data/{KEY}\.json",
-    LEFTOVERS: rf"{STAGE}\.(lock|safetensors)|[a-z]+/(.+/)?\.{HEX}{{40}}\.\w+",
+    "decoded": rf"decoded/{KEY}\.json",
+    LEFTOVERS: rf"{STAGE}\.(lock|safetensors)|decoded/{KEY}\.(lock|.+\.npy)"
+    rf"|[a-z]+/(.+/)?\.{HEX}{{40}}\.\w+",
 }
 """What there is, each with what it is called below the cache's folder: finished cells; shared parts
 of cells; fits between two rounds; what cells take; what methods promise; what pictures show; what
-data contain; and what killed processes have left behind."""
+data contain; decoded samples; and what killed processes have left behind."""
 USED, STALE, UNTOLD = "used", "stale", "untold"
 """What the present code makes of a thing: a run may take it, none does, or nobody can tell."""
-PLACES = ("cells/*/*", "stages/*/*/*", "plans/*/*", "contracts/*", "pictures/*", "data/*")
+PLACES = (
+    *("cells/*/*", "stages/*/*/*", "plans/*/*"),
+    *("contracts/*", "pictures/*", "data/*", "decoded/*"),
+)
 """Where these lie. Data sets may lie in folders below `data`, and are not looked at."""
 
 
@@ -83,10 +89,10 @@ def _entry(home: Path, path: Path) -> Entry | None:
     """The thing that a file makes whole; None for another file, and for one that is gone."""
     name = path.relative_to(home).as_posix()
     kind = next((kind for kind, known in KINDS.items() if re.fullmatch(known, name)), None)
-    with_header = path.suffix == BODY and path.with_suffix(HEADER).exists()
+    with_header = path.suffix in (BODY, ARRAY) and _header(path).exists()
     if kind is None or with_header:
         return None
-    files = (path, path.with_suffix(BODY)) if kind == "stages" else (path,)
+    files = (path, *_bodies(kind, path))
     try:
         stats = [file.stat() for file in files if file.is_file()]
         written = stats[0].st_mtime
@@ -94,6 +100,17 @@ def _entry(home: Path, path: Path) -> Entry | None:
         return None
     young = kind == LEFTOVERS and time.time() - written < DAY
     return None if young else Entry(kind, files, sum(s.st_size for s in stats), written)
+
+
+def _header(body: Path) -> Path:
+    """What makes it whole."""
+    return body.with_name(body.name.partition(".")[0] + HEADER)
+
+
+def _bodies(kind: str, header: Path) -> list[Path]:
+    if kind == "decoded":
+        return sorted(header.parent.glob(f"{header.stem}.*{ARRAY}"))
+    return [header.with_suffix(BODY)] if kind == "stages" else []
 
 
 def unreferenced(home: Path, leaving: Iterable[Entry]) -> list[Entry]:

@@ -65,8 +65,7 @@ def usual_execution(profile: str, device: str, *, chosen: bool = False) -> Execu
     """How a profile's training runs on a device where neither precision nor compilation is asked
     for; what is left open where one is `chosen`.
     """
-    fast = profile in ON_CUDA and device.startswith("cuda") and not chosen
-    return FAST if fast else DEFAULT
+    return FAST if profile in ON_CUDA and device.startswith("cuda") and not chosen else DEFAULT
 
 
 class SpecError(RefusedError):

@@ -45,6 +45,7 @@ def rooms(monkeypatch):
 
     def load(source):
         monkeypatch.setattr(catalogue, "source", lambda name: source)
+        monkeypatch.setattr(catalogue, "reader_module", lambda name: __name__)
         catalogue.load.cache_clear()
         return catalogue.load("rooms")
 

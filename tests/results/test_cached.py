@@ -39,10 +39,13 @@ def test_every_kind_is_counted_with_its_files_and_sizes(tmp_path):
     put(tmp_path, f"stages/fit/bb/{KEYS[1]}-running.pt", 40)
     for folder in ("plans/aa", "contracts", "pictures", "data"):
         put(tmp_path, f"{folder}/{KEYS[0]}.json", 1)
+    put(tmp_path, f"decoded/{KEYS[0]}.json", 1)
+    put(tmp_path, f"decoded/{KEYS[0]}.train.images.npy", 500)
+    put(tmp_path, f"decoded/{KEYS[0]}.train.annotation-left-lung.npy", 60)
     found = entries(tmp_path)
     assert {entry.shown_as: entry.size for entry in found} == {
         **{"cells": 10, "stages/fit": 320, "snapshots": 40, "plans": 1, "contracts": 1},
-        **{"pictures": 1, "digests": 1},
+        **{"pictures": 1, "digests": 1, "decoded": 561},
     }
     assert [entry.shown_as for entry in found[-2:]] == ["stages/fit", "cells"]  # the newest first
     assert [entry.size for entry in entries(tmp_path, "stages", "cells")] == [320, 10]
@@ -61,6 +64,7 @@ def test_what_killed_processes_left_is_known_after_a_day(tmp_path):
         f"data/.{KEYS[0][:40]}.x1_2",
         f"stages/fit/aa/{KEYS[0]}.safetensors",
         f"stages/fit/aa/{KEYS[1]}.lock",
+        f"decoded/{KEYS[1]}.train.images.npy",
     )
     for name in names:
         put(tmp_path, name, hours=23)

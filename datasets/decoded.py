@@ -1,0 +1,106 @@
+"""Decoded samples on disk, mapped into memory: a set of many files is decoded once, for all
+commands and workers, and only what a run uses is read.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock
+
+from fedtables.datasets.digests import fingerprint
+from fedtables.datasets.source import DataSource, Split
+from fedtables.results.files import (
+    ResultsError,
+    cache_home,
+    read_sealed_json,
+    write_sealed_json,
+)
+
+MANY = 1_000
+"""Files of a set from which its samples are kept decoded."""
+ANNOTATION = "annotation-"
+
+
+def splits_of(entry: DataSource, reader: str, home: Path) -> Mapping[str, Split]:
+    """The splits of a source, as the module `reader` decodes them from `home`. Those of many files
+    are decoded once, and then mapped from the cache; a cache that cannot be written only costs
+    time. Raises DataError if the data are damaged.
+    """
+    if len(entry.files(home)) < MANY:
+        return entry.load(home)
+    base = cache_home() / "decoded" / fingerprint(entry, reader, home)
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            base.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(FileLock(base.with_suffix(".lock")))  # others wait, then map it
+        if (found := _mapped(base)) is not None:
+            return found
+        splits = entry.load(home)
+        with contextlib.suppress(OSError, ResultsError):
+            _write(base, splits)
+            return _mapped(base) or splits
+        return splits
+
+
+def _arrays(split: Split) -> Iterator[tuple[str, np.ndarray]]:
+    yield "images", split.images
+    yield "labels", split.labels
+    if split.groups is not None:
+        yield "groups", split.groups
+    for name, array in split.annotations.items():
+        yield f"{ANNOTATION}{name}", array
+
+
+def _file(base: Path, split: str, what: str) -> Path:
+    return base.with_name(f"{base.name}.{split}.{what}.npy")
+
+
+def _write(base: Path, splits: Mapping[str, Split]) -> None:
+    """Every array in a file of its own, and what there is at last, which makes it whole. Where the
+    disk is full, nothing stays.
+    """
+    index: dict[str, Any] = {}
+    written = []
+    try:
+        for name, split in splits.items():
+            for what, array in _arrays(split):
+                written.append(_file(base, name, what))
+                written[-1].unlink(missing_ok=True)  # who has mapped the old one keeps it
+                np.save(written[-1], array)
+            index[name] = {what: _facts(array) for what, array in _arrays(split)}
+        write_sealed_json(base.with_suffix(".json"), index)
+    except BaseException:
+        for file in written:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def _facts(array: np.ndarray) -> list[Any]:
+    return [str(array.dtype), list(array.shape)]
+
+
+def _mapped(base: Path) -> dict[str, Split] | None:
+    """What is on disk; None if it is not whole. What is written to the arrays is written to memory
+    alone.
+    """
+    splits = {}
+    try:
+        index = read_sealed_json(base.with_suffix(".json"))
+        for name, arrays in (index or {}).items():
+            found = {what: np.load(_file(base, name, what), mmap_mode="c") for what in arrays}
+            if {what: _facts(array) for what, array in found.items()} != arrays:
+                return None
+            annotations = {
+                what.removeprefix(ANNOTATION): array
+                for what, array in found.items()
+                if what.startswith(ANNOTATION)
+            }
+            splits[name] = Split(
+                found["images"], found["labels"], annotations, groups=found.get("groups")
+            )
+    except (OSError, ValueError):
+        return None
+    return splits or None

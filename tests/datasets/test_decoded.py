@@ -1,0 +1,128 @@
+"""Decoded samples in the cache: when a set is decoded again, and that it is the same from there."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedtables.datasets import decoded
+from fedtables.datasets.decoded import splits_of
+from fedtables.datasets.digests import splits_digest
+from fedtables.datasets.source import FINDINGS, Annotation, Split
+from fedtables.datasets.sources.digits import SOURCES
+from fedtables.results.cached import entries, remove
+
+NAMES = ("edema", "mass")
+ENTRY = replace(SOURCES[0], annotations={"findings": Annotation(FINDINGS, 2, names=NAMES)})
+READER = "fedtables.datasets.sources.digits"
+
+
+@pytest.fixture
+def counted(tmp_path, monkeypatch):
+    """A source of three files that notes how often it is decoded; sets of three are kept."""
+    monkeypatch.setattr(decoded, "MANY", 3)
+    paths = [tmp_path / f"{number}.bin" for number in range(3)]
+    for number, path in enumerate(paths):
+        path.write_bytes(bytes([number, 7, 8, 9]))
+    times = []
+
+    def load(home):
+        times.append(home)
+        films = [np.frombuffer(path.read_bytes(), np.uint8) for path in paths]
+        images, labels = np.stack(films).reshape(3, 1, 2, 2), np.array([0, 1, 1])
+        findings = {"findings": np.array([[0, 1], [1, 0], [1, 1]], np.uint8)}
+        train = Split(images, labels, findings, groups=np.array([4, 4, 5]))
+        return {"train": train, "test": train.taken(np.array([2]))}
+
+    return replace(ENTRY, files=lambda home: paths, load=load), times, paths
+
+
+def cached(folder):
+    return sorted((folder / "cache" / "decoded").glob("*.npy"))
+
+
+def test_a_set_of_many_files_is_decoded_once_and_is_the_same_from_the_cache(counted, tmp_path):
+    entry, times, _ = counted
+    first, second = (splits_of(entry, READER, tmp_path) for _ in range(2))
+    assert len(times) == 1
+    assert isinstance(second["train"].images, np.memmap)
+    direct = entry.load(tmp_path)
+    assert splits_digest(entry, second) == splits_digest(entry, direct)
+    assert splits_digest(entry, first) == splits_digest(entry, direct)
+
+
+def test_writing_to_the_samples_changes_no_file(counted, tmp_path):
+    entry, _, _ = counted
+    splits_of(entry, READER, tmp_path)["train"].images[:] = 1
+    again = splits_of(entry, READER, tmp_path)
+    assert again["train"].images[:, 0, 0, 0].tolist() == [0, 1, 2]
+
+
+def test_a_set_of_few_files_is_not_kept(counted, tmp_path, monkeypatch):
+    monkeypatch.setattr(decoded, "MANY", 4)
+    entry, times, _ = counted
+    for _ in range(2):
+        splits_of(entry, READER, tmp_path)
+    assert len(times) == 2
+    assert cached(tmp_path) == []
+
+
+def test_other_files_are_decoded_again(counted, tmp_path):
+    entry, times, paths = counted
+    splits_of(entry, READER, tmp_path)
+    paths[0].write_bytes(bytes([50, 7, 8, 9]))
+    assert splits_of(entry, READER, tmp_path)["train"].images[0, 0, 0, 0] == 50
+    assert len(times) == 2
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def other(path):
+    np.save(path, np.zeros((1, 1, 2, 2), np.float32))
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), cut, other])
+def test_what_is_damaged_is_decoded_again(counted, tmp_path, damage):
+    entry, times, _ = counted
+    splits_of(entry, READER, tmp_path)
+    [images] = [path for path in cached(tmp_path) if path.name.endswith("train.images.npy")]
+    damage(images)
+    assert splits_of(entry, READER, tmp_path)["train"].images[:, 0, 0, 0].tolist() == [0, 1, 2]
+    assert len(times) == 2
+    splits_of(entry, READER, tmp_path)
+    assert len(times) == 2
+
+
+def test_where_the_disk_is_full_nothing_stays_and_the_samples_are_there(
+    counted, tmp_path, monkeypatch
+):
+    entry, _, _ = counted
+
+    def full(path, array):
+        path.write_bytes(b"the first bytes")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(decoded.np, "save", full)
+    assert splits_of(entry, READER, tmp_path)["train"].labels.tolist() == [0, 1, 1]
+    assert cached(tmp_path) == []
+
+
+def test_without_a_cache_it_is_decoded_each_time(counted, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FEDTABLES_CACHE", str(tmp_path / "file"))
+    entry, times, _ = counted
+    for _ in range(2):
+        assert splits_of(entry, READER, tmp_path)["test"].labels.tolist() == [1]
+    assert len(times) == 2
+
+
+def test_the_cache_counts_its_files_and_removes_them(counted, tmp_path):
+    entry, _, _ = counted
+    splits_of(entry, READER, tmp_path)
+    [kept] = entries(tmp_path / "cache", "decoded")
+    assert set(kept.files[1:]) == set(cached(tmp_path))
+    assert len(kept.files) == 1 + 2 * 4  # images, labels, findings and groups of both splits
+    remove(kept)
+    assert cached(tmp_path) == []
