@@ -138,7 +138,7 @@ def test_a_cells_code_is_that_of_its_method_measure_and_scenario_alone(checkout)
     dlad, fedad, fedsa = codes(checkout)
     others = ("benchmarks/papers/fedad.py", "reports/measures/final.py")
     assert codes(checkout, *others, "benchmarks/measures/sites.py") == [dlad, fedad, fedsa]
-    changed = codes(checkout, "methods/fedad.py", "benchmarks/measures/films.py")
+    changed = codes(checkout, "methods/fedad/algorithm.py", "benchmarks/measures/films.py")
     assert (changed[0], changed[2]) == (dlad, fedsa)
     assert changed[1] != fedad
     changed = codes(checkout, "methods/fedsa.py")  # Table 3 trains a transfer, and asks FedSA

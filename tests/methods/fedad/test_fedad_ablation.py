@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from fedtables.methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
+from fedtables.methods.fedad import FedAD
+from fedtables.methods.fedad.losses import Ensemble, logit_loss, lower_loss, upper_loss
 from tests.federation.tiny import (
     make_dense_federation,
     make_federation,

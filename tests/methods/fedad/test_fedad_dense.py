@@ -12,7 +12,8 @@ from fedtables.federation.tasks.values import Reconstruction
 from fedtables.federation.training.loops import predict
 from fedtables.federation.training.plan import TrainingPlan
 from fedtables.federation.windows import Window
-from fedtables.methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
+from fedtables.methods.fedad import FedAD
+from fedtables.methods.fedad.losses import Ensemble, logit_loss, lower_loss, upper_loss
 from fedtables.methods.feddf import FedDF
 from fedtables.methods.fedmd import FedMD
 from fedtables.models.entry import ModelError

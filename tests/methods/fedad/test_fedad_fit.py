@@ -10,7 +10,8 @@ from fedtables.federation.channel import encoded_size
 from fedtables.federation.data import state_of
 from fedtables.federation.inside.privacy import Protection
 from fedtables.federation.training.plan import TrainingPlan
-from fedtables.methods.fedad import FedAD, lower_loss, upper_loss
+from fedtables.methods.fedad import FedAD
+from fedtables.methods.fedad.losses import lower_loss, upper_loss
 from fedtables.models.cut import encode
 from fedtables.models.saliency import class_attention
 from fedtables.privacy.plan import DP_SGD, PrivacyPlan

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedtables.federation.tasks.images import MultiLabel
-from fedtables.methods.fedad import (
+from fedtables.methods.fedad import FedAD
+from fedtables.methods.fedad.losses import (
     Answers,
-    FedAD,
     ensemble_logits,
     importance_weights,
     logit_loss,
