@@ -10,6 +10,7 @@ from torch import nn
 
 from fedtables.federation.data import state_of
 from fedtables.federation.federation import Federation
+from fedtables.federation.shared.consensus import are_kept
 from fedtables.federation.training.inputs import augmented
 from fedtables.federation.training.loops import predict
 from fedtables.methods.fedavg import FedAvg, Round, State
@@ -26,8 +27,9 @@ class FedDF(FedAvg):
     public images.
 
     Of the distilled weights those that do best on the server's validation set are kept. The
-    teachers' outputs are computed once a round, on public images as they are. The released code
-    augments these, for teachers and student alike, which is the setting `augmented`.
+    teachers' outputs are computed once a round, on public images as they are; where they are too
+    large to be kept, in each step. The released code augments the images, for teachers and student
+    alike, which is the setting `augmented`.
     """
 
     title = "FedDF"
@@ -65,14 +67,15 @@ class FedDF(FedAvg):
         federation, model, public = this.federation, this.model, this.federation.public
         images = public.cut(public.images)
         how = federation.augmentation if self.augmented else None
-        held: list[nn.Module] = []  # the teachers, where images differ from step to step
+        anew = how is not None or not are_kept(federation)
+        held: list[nn.Module] = []  # the teachers, where they answer anew in each step
         teacher = federation.networks.initial()
-        ensemble = torch.zeros(())  # the sum of their outputs, where images are fixed
+        ensemble = torch.zeros(())  # else the sum of their outputs
 
         def answered() -> Iterator[State]:
             nonlocal ensemble
             for count, state in enumerate(states):
-                if how is not None:
+                if anew:
                     held.append(federation.networks.initial().eval())
                     held[-1].load_state_dict(state)
                     yield state
@@ -86,7 +89,7 @@ class FedDF(FedAvg):
                 yield state
 
         super().aggregate(this, answered())
-        if how is None:
+        if not anew:
             # AVGLOGITS of Algorithm 1. The cross-entropy with these has the gradient of its KL
             # divergence.
             teachers = federation.task.probabilities(ensemble / len(this.clients))
@@ -105,7 +108,7 @@ class FedDF(FedAvg):
                 batch = stream.choose(len(images), self.distillation_batch_size)
                 shown = augmented(images[batch], how, changes, federation.normalise.mean)
                 seen = federation.normalise(shown)
-                wanted = teachers[batch] if how is None else _consensus(federation, held, seen)
+                wanted = _consensus(federation, held, seen) if anew else teachers[batch]
                 student = federation.forward(model, seen)
                 optimizer.zero_grad(set_to_none=True)
                 federation.task.distillation_loss(student, wanted).mean().backward()

@@ -2,6 +2,7 @@
 their answers.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -11,6 +12,21 @@ from fedtables.federation.client import Client, Shard
 from fedtables.federation.federation import Federation
 from fedtables.federation.training.loops import predict
 from fedtables.federation.training.plan import Loss, TrainingPlan
+
+MOST_KEPT = 8 * 2**30
+"""Bytes of answers for all public images, beyond which they are not kept."""
+
+
+def are_kept(federation: Federation, further: int = 0) -> bool:
+    """Whether a network's answers for all public images are kept, or computed anew for each batch,
+    since they are too large: outputs of the task, and `further` float32 values for each image.
+
+    Answers that are stitched of windows are always kept.
+    """
+    task, public = federation.task, federation.public
+    pixels = math.prod(federation.networks.image_shape[1:]) if task.dense else 1
+    size = 4 * len(public) * (task.outputs * pixels + further)
+    return public.window is not None or size <= MOST_KEPT
 
 
 def mean_answer(

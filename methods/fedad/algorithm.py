@@ -7,7 +7,7 @@ own model's attention by what all of them look at and what any of them looks at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,12 +20,20 @@ from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.seeds import Stream
 from fedtables.federation.shared.averaging import aligned, quantised, restored
+from fedtables.federation.shared.consensus import are_kept
 from fedtables.federation.shared.learner import learner_of
 from fedtables.federation.shared.views import public_view
 from fedtables.federation.tasks.images import placed
 from fedtables.federation.training.loops import predict
 from fedtables.federation.training.plan import Loss
-from fedtables.methods.fedad.losses import Answers, Ensemble, logit_loss, lower_loss, upper_loss
+from fedtables.methods.fedad.losses import (
+    Answers,
+    Asked,
+    Ensemble,
+    logit_loss,
+    lower_loss,
+    upper_loss,
+)
 from fedtables.models.catalogue import feature_shape
 from fedtables.models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from fedtables.privacy.plan import DP_SGD
@@ -109,6 +117,8 @@ class FedAD(Method):
                 augmented=False,
                 label="global model",
             )
+            if isinstance(source, Asked):
+                source.book(len(parts), plan.batch_size)
             federation.evaluation.track(attentive)
         return federation.networks.checkpoint(student.module)
 
@@ -178,32 +188,69 @@ class FedAD(Method):
         teachers: Sequence[nn.Module],
         counts: torch.Tensor,
         images: torch.Tensor,
-    ) -> Answers | Ensemble:
+    ) -> Answers | Ensemble | Asked:
         """Clients answer for uint8 images, whole; the ensemble of their answers, or the answers
         where steps draw from them, of what the server trains on of these images.
         """
+        given, attention = (federation, clients, teachers, counts), 0
+        if self.attention(federation) == "non-local":
+            _, seen = self.answer(federation, clients[0], teachers[0], images[:1])
+            attention = 0 if seen is None else seen.numel()
+        if self.keeps(federation, attention):
+            answers = self.answers(*given, images, self.send)
+            cut = federation.public.cut
+            return answers.cut(cut) if self.dropped else answers.ensemble().cut(cut)
+        for client, teacher in zip(clients, teachers, strict=True):
+            one = self.answer(federation, client, teacher, images[:1])
+            for kind, values in zip(("logits", "attention"), one, strict=True):
+                if values is not None:  # what it would send of all images at once
+                    whole = values.new_empty((len(images), *values.shape[1:]), device="meta")
+                    self.send(federation, client, kind, whole)
+
+        def answer(batch: torch.Tensor) -> Answers | Ensemble:
+            said = self.answers(*given, images[batch], lambda federation, client, kind, one: one)
+            return said if self.dropped else said.ensemble()
+
+        return Asked(answer)
+
+    def keeps(self, federation: Federation, attention: int = 0) -> bool:
+        """Whether the server keeps the answers, with so many values of attention for an image: else
+        clients answer again for each batch. Those for augmented images are of an epoch alone, and
+        the steps of quantised ones are of all images.
+        """
+        if not self.one_shot or self.quantised or not federation.task.dense:
+            return True
+        return are_kept(federation, attention)
+
+    def answers(
+        self,
+        federation: Federation,
+        clients: Sequence[Client],
+        teachers: Sequence[nn.Module],
+        counts: torch.Tensor,
+        images: torch.Tensor,
+        send: Callable[[Federation, Client, str, torch.Tensor], torch.Tensor],
+    ) -> Answers:
+        """What the server has of clients' answers for images, each as `send` gives it."""
         task, side = federation.task, self.side(federation, federation.networks.server)
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
             client_logits, seen = self.answer(federation, client, teacher, images)
-            received = self.send(federation, client, "logits", client_logits)
+            received = send(federation, client, "logits", client_logits)
             logits.append(placed(received, client.task, task))
             absent = placed(torch.zeros_like(client_logits[:1]), client.task, task).isnan()[0]
             labelled.append(~absent)
             if seen is not None:
-                sent = self.send(federation, client, "attention", seen)
+                sent = send(federation, client, "attention", seen)
                 maps.append(aligned(sent, side, client.task, task) if any(side) else sent)
         if self.attention(federation) == "outputs":
             maps = [task.probabilities(client_logits) for client_logits in logits]
         # What a client's label set lacks it holds no samples of, whatever its counts say; of a
         # pixel one class does for all.
         known = torch.stack(labelled).flatten(2)[:, :, 0] if task.dense else torch.stack(labelled)
-        answers = Answers(
-            torch.stack(logits), torch.stack(maps) if maps else None, torch.where(known, counts, 0)
-        )
-        cut = federation.public.cut
-        return answers.cut(cut) if self.dropped else answers.ensemble().cut(cut)
+        held = torch.where(known, counts, 0)
+        return Answers(torch.stack(logits), torch.stack(maps) if maps else None, held)
 
     def answer(
         self, federation: Federation, client: Client, teacher: nn.Module, images: torch.Tensor
@@ -227,7 +274,9 @@ class FedAD(Method):
             return restored(federation.channel.up(client.index, kind, quantised(values)))
         return federation.channel.up(client.index, kind, {kind: values})[kind]
 
-    def loss(self, federation: Federation, source: Answers | Ensemble, stream: Stream) -> Loss:
+    def loss(
+        self, federation: Federation, source: Answers | Ensemble | Asked, stream: Stream
+    ) -> Loss:
         """Eq. 12 per image, (n,), of the student's outputs and the numbers of their images: mean of
         all terms over known classes.
 
@@ -237,11 +286,14 @@ class FedAD(Method):
         task, server = federation.task, federation.networks.server
 
         def of(outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
-            if isinstance(source, Answers):
-                kept = stream.shuffled(len(source.logits))[self.dropped :]
-                target = source.some(kept, batch).ensemble()
+            said, rows = source, batch
+            if isinstance(said, Asked):
+                said, rows = said.answer(batch), torch.arange(len(batch), device=batch.device)
+            if isinstance(said, Answers):
+                kept = stream.shuffled(len(said.logits))[self.dropped :]
+                target = said.some(kept, rows).ensemble()
             else:
-                target = source.at(batch)
+                target = said.at(rows)
             logits, attention = self.parted(federation, outputs, task.outputs, server)
             if self.attention(federation) == "outputs":
                 attention = task.probabilities(outputs)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from fedtables.federation.costs import active_meter
 from fedtables.federation.shared.averaging import attention_bounds, class_count_weights
 
 Cut = Callable[[torch.Tensor], torch.Tensor]
@@ -135,3 +136,18 @@ class Answers:
         bounds = () if self.maps is None else attention_bounds(self.maps, holders)
         logits = ensemble_logits(self.logits, importance_weights(self.counts))
         return Ensemble(logits, holders.any(dim=0), *bounds)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Clients that answer again for each batch, since answers for all images are not kept."""
+
+    answer: Callable[[torch.Tensor], Answers | Ensemble]
+    """What they say of the images of these numbers (m,)."""
+
+    def book(self, images: int, batch_size: int) -> None:
+        """While planning, what they compute for an epoch of so many images."""
+        meter = active_meter()
+        if meter is not None:
+            with meter.repeated(math.ceil(images / batch_size)):
+                self.answer(torch.arange(batch_size, device="meta"))
