@@ -119,7 +119,7 @@ class FLMRCM(FedAvg):
         stream = federation.streams.shuffling("cross-site", client.index, this.number)
 
         def align(model: nn.Module, batch: Batch) -> torch.Tensor:
-            own = flat_pooled(server["latents"][worker], POOLED)
+            own = flat_pooled(server["latents"][worker], POOLED).float()  # under autocast bf16
             other = others[stream.choose(len(others), len(own))]
             judge = aligner.discriminator
             optimizer.zero_grad()

@@ -233,6 +233,17 @@ def test_no_step_of_a_methods_own_loop_waits_but_for_messages_and_strong_views(
     assert not [line for line in waits if not line.startswith(WAITS)]
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_runs_under_autocast_and_leaves_weights_in_single_precision(name, brief):
+    """On the CPU, whose autocast mixes types as CUDA's does."""
+    method, *_ = variants(name)
+    for checkpoint in fit(federation_on("cpu", method, execution=Execution("bf16")), method):
+        learnt = [w for w in checkpoint.state.values() if w.is_floating_point()]
+        assert learnt
+        assert {weights.dtype for weights in learnt} == {torch.float32}
+        assert all(weights.isfinite().all() for weights in learnt)
+
+
 class Taken:
     """A recorder of the device without content: it takes the step, and notes where it waits."""
 
