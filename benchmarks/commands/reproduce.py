@@ -17,7 +17,7 @@ from fedtables.benchmarks.commands.asked import (
     some_tables,
     table_names,
 )
-from fedtables.benchmarks.commands.from_file import configured
+from fedtables.benchmarks.commands.from_file import FAILED_CELLS, OUT_OF_TIME, configured
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.request import TENSORBOARD, Request, option, takes
 from fedtables.benchmarks.tables.selection import Selection, listed
@@ -29,10 +29,6 @@ from fedtables.results.record import OK
 if TYPE_CHECKING:
     from fedtables.benchmarks.running.runner import Log
     from fedtables.benchmarks.tables.spec import Paper, Table
-
-
-OUT_OF_TIME = 75
-"""Exit code of a run that has to go on: EX_TEMPFAIL of BSD's sysexits."""
 
 
 @configured()
@@ -80,7 +76,7 @@ def run_tables(
         errors.print(
             f"[red]failed cells: {failed}[/]. Reasons are above, tracebacks in each table's .log."
         )
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED_CELLS)
     if left := sum(cell.key not in run.records for run in runs for cell in run.cells):
         errors.print(
             f"the {request.minutes:g} minutes are over with {left} cells to go. Finished cells and"

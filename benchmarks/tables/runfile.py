@@ -19,16 +19,36 @@ MOST_BYTES = 2**20
 BARE = re.compile("[A-Za-z0-9_-]+", re.ASCII)
 
 
+RUN = "run"
+"""The key of a file's runs, if it has several: `[[run]]`."""
+
+
 def read_run(path: Path, options: Iterable[Field[Any]]) -> dict[str, Any]:
-    """What a file asks for, by the names of the options' fields, each read as its option reads it.
-    Paths in it start from its folder.
+    """What a file of one run asks for, by the names of the options' fields, each read as its option
+    reads it. Paths in it start from its folder.
 
     Raises SpecError if it cannot be read, is no TOML or says nothing, for a key that none of the
     options has, and for a value that its option does not take.
     """
+    return _read(path, _parsed(path), options)
+
+
+def read_runs(path: Path, options: Iterable[Field[Any]]) -> list[dict[str, Any]]:
+    """What each run of a file asks for, in order; what stands above the first holds for all. Raises
+    SpecError as `read_run` does.
+    """
+    parsed, options = _parsed(path), tuple(options)
+    runs = parsed.pop(RUN, [{}])
+    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+        raise SpecError(f"{path}: runs are written as [[{RUN}]], each with options of its own")
+    common = _read(path, parsed, options)
+    return [over(common, _read(path, run, options)) for run in runs]
+
+
+def _read(path: Path, parsed: Mapping[str, Any], options: Iterable[Field[Any]]) -> dict[str, Any]:
     known = {key_of(about): about for about in options}
     asked = {}
-    for key, value in _parsed(path).items():
+    for key, value in parsed.items():
         if key not in known:
             raise SpecError(f"{path}: no option is called {key!r} here; {near(key, known)}")
         try:

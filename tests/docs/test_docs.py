@@ -134,12 +134,15 @@ def test_a_documented_command_works(line, shared, shared_command):
 
 
 def asked_for(words: list[str]) -> Iterator[tuple[Paper, Table, Selection]]:
-    """The papers and tables that the arguments of `reproduce` name, each with the selection."""
+    """The papers and tables that the arguments of `reproduce` name, each with the selection, of
+    every run of a file.
+    """
     command = typer.main.get_command(app).commands["reproduce"]
     context = command.make_context("reproduce", list(words))
-    request = requested(**asked_by(context, context.params["config"], fields(Request)))
-    for name in table_names(request.tables, request.protocol):
-        yield *registry.find_table(name), selected(request, [name])
+    for asked in asked_by(context, context.params["config"], fields(Request)):
+        request = requested(**asked)
+        for name in table_names(request.tables, request.protocol):
+            yield *registry.find_table(name), selected(request, [name])
 
 
 @pytest.mark.parametrize(
@@ -261,6 +264,14 @@ def test_the_files_of_the_league_make_its_committed_cells():
         for path in kept
     }
     assert held == asked
+
+
+def test_the_runs_of_the_papers_scale_are_there_and_none_is_made_twice():
+    path = ROOT / "docs" / "examples" / "paper-scale.toml"
+    runs = list(asked_for(["--config", str(path)]))
+    assert {selection.profile for _, _, selection in runs} == {"paper"}
+    cells = [cell.key for run in runs for cell in expand(*run)]
+    assert len(cells) == len(set(cells)) > len(runs)
 
 
 def test_the_readme_says_how_many_tables_run():

@@ -5,7 +5,9 @@ import shlex
 import tomllib
 
 import pytest
+import typer
 
+from fedtables.benchmarks.commands import from_file
 from tests.benchmarks.commands.tables_of_cli import run, table_csv
 
 TABLE = ("reproduce", "dlad/table1", "--only", "row=iid", "--seeds", "1")
@@ -109,3 +111,41 @@ def test_a_command_that_asks_for_nothing_has_no_file(tmp_path):
     done = run(tmp_path, "plan", "--print-config")
     assert done.returncode == 2
     assert done.stdout == ""
+
+
+RUNS = """
+[set]
+local.epochs = 1
+[[run]]
+tables = ["dlad/table1"]
+only = { row = "iid" }
+[[run]]
+tables = ["dlad/table99"]
+[[run]]
+tables = ["dlad/table1"]
+only = { row = "niid1" }
+"""
+
+
+def test_the_runs_of_a_file_follow_one_another_and_one_that_is_refused_stops_no_other(tmp_path):
+    path = tmp_path / "runs.toml"
+    path.write_text(RUNS)
+    done = run(tmp_path, "reproduce", "--config", str(path))
+    assert done.returncode == 1
+    told = [line for line in done.stdout.splitlines() if line.startswith("run ")]
+    assert told == ["run 1 of 3", "run 2 of 3", "run 3 of 3"]
+    assert re.search("run 2 is refused: .*table99", done.stderr)
+    [csv] = (p for p in tmp_path.rglob("table1.set-*.csv") if "claims" not in p.name)
+    assert {line.split(",")[0] for line in csv.read_text().splitlines()[1:]} == {"iid", "niid1"}
+    printed = run(tmp_path, "reproduce", "--config", str(path), "--print-config")
+    assert printed.returncode == 2
+    assert "--print-config prints one run" in printed.stderr
+
+
+def test_minutes_are_those_of_all_runs(monkeypatch):
+    begun, taken = iter([0, 0, 60, 180]), []
+    monkeypatch.setattr(from_file.time, "monotonic", lambda: next(begun))
+    with pytest.raises(typer.Exit) as end:
+        from_file.in_order([{"minutes": 2.0}] * 3, lambda minutes: taken.append(minutes))
+    assert taken == [2, 1]  # after 1 minute 1 is left, after 3 none
+    assert end.value.exit_code == from_file.OUT_OF_TIME

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedtables.benchmarks.tables.request import Request, key_of, requested
-from fedtables.benchmarks.tables.runfile import over, read_run, run_text
+from fedtables.benchmarks.tables.runfile import over, read_run, read_runs, run_text
 from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS, SpecError
 from fedtables.federation.execution import COMPILE, PRECISIONS
 
@@ -168,3 +168,37 @@ def test_a_pipe_is_read_as_a_file_is():
     os.close(writing)
     assert read_run(Path(f"/dev/fd/{reading}"), OPTIONS) == {"seeds": (1,)}
     os.close(reading)
+
+
+def test_of_several_runs_each_has_what_stands_above_the_first_and_its_own(tmp_path):
+    path = tmp_path / "runs.toml"
+    path.write_text(
+        'profile = "cpu"\nseeds = [1]\n[only]\nrow = "fedavg"\n'
+        '[[run]]\ntables = ["dlad/table1"]\n[[run]]\ntables = ["fediod/table1"]\nseeds = [2]\n'
+        'only = { dataset = "cifar10" }\n'
+    )
+    first, second = read_runs(path, OPTIONS)
+    assert first == {
+        **{"profile": "cpu", "seeds": (1,), "tables": ("dlad/table1",)},
+        "only": {"row": ("fedavg",)},
+    }
+    assert (second["tables"], second["seeds"]) == (("fediod/table1",), (2,))
+    assert second["only"] == {"row": ("fedavg",), "dataset": ("cifar10",)}
+    path.write_text("seeds = [1]\n")
+    assert read_runs(path, OPTIONS) == [read_run(path, OPTIONS)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("run = 3", r"runs are written as \[\[run\]\]"),
+        ("run = [1]", r"runs are written as \[\[run\]\]"),
+        ("[[run]]\ntabels = ['a']", "no option is called 'tabels' here; did you mean tables"),
+        ("[[run]]\nseeds = 'x'", "--seeds takes"),
+    ],
+)
+def test_a_run_among_several_that_cannot_be_used_is_refused(tmp_path, content, message):
+    path = tmp_path / "runs.toml"
+    path.write_text(content)
+    with pytest.raises(SpecError, match=message):
+        read_runs(path, OPTIONS)
