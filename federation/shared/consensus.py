@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from fedtables.federation.client import Client, Shard
+from fedtables.federation.costs import active_meter
 from fedtables.federation.federation import Federation
 from fedtables.federation.training.loops import predict
 from fedtables.federation.training.plan import Loss, TrainingPlan
@@ -27,6 +28,26 @@ def are_kept(federation: Federation, further: int = 0) -> bool:
     pixels = math.prod(federation.networks.image_shape[1:]) if task.dense else 1
     size = 4 * len(public) * (task.outputs * pixels + further)
     return public.window is not None or size <= MOST_KEPT
+
+
+def book_whole(
+    federation: Federation, client: Client, kind: str, one: torch.Tensor, images: int
+) -> None:
+    """Book the message in which a client answers for so many images at once, of which `one` (1,
+    ...) is the first answer: where answers are not kept, nothing else of it crosses.
+    """
+    whole = one.new_empty((images, *one.shape[1:]), device="meta")
+    federation.channel.up(client.index, kind, {kind: whole})
+
+
+def book_epoch(answer: Callable[[torch.Tensor], object], images: int, batch_size: int) -> None:
+    """While planning, book what clients compute for an epoch in which they `answer` anew for every
+    batch, given the numbers of its images (m,).
+    """
+    meter = active_meter()
+    if meter is not None:
+        with meter.repeated(math.ceil(images / batch_size)):
+            answer(torch.arange(batch_size, device="meta"))
 
 
 def mean_answer(

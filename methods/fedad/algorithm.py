@@ -20,7 +20,7 @@ from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.seeds import Stream
 from fedtables.federation.shared.averaging import aligned, quantised, restored
-from fedtables.federation.shared.consensus import are_kept
+from fedtables.federation.shared.consensus import are_kept, book_epoch, book_whole
 from fedtables.federation.shared.learner import learner_of
 from fedtables.federation.shared.views import public_view
 from fedtables.federation.tasks.images import placed
@@ -118,7 +118,7 @@ class FedAD(Method):
                 label="global model",
             )
             if isinstance(source, Asked):
-                source.book(len(parts), plan.batch_size)
+                book_epoch(source.answer, len(parts), plan.batch_size)
             federation.evaluation.track(attentive)
         return federation.networks.checkpoint(student.module)
 
@@ -203,9 +203,8 @@ class FedAD(Method):
         for client, teacher in zip(clients, teachers, strict=True):
             one = self.answer(federation, client, teacher, images[:1])
             for kind, values in zip(("logits", "attention"), one, strict=True):
-                if values is not None:  # what it would send of all images at once
-                    whole = values.new_empty((len(images), *values.shape[1:]), device="meta")
-                    self.send(federation, client, kind, whole)
+                if values is not None:
+                    book_whole(federation, client, kind, values, len(images))
 
         def answer(batch: torch.Tensor) -> Answers | Ensemble:
             said = self.answers(*given, images[batch], lambda federation, client, kind, one: one)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtables.federation.costs import active_meter
 from fedtables.federation.shared.averaging import attention_bounds, class_count_weights
 
 Cut = Callable[[torch.Tensor], torch.Tensor]
@@ -144,10 +143,3 @@ class Asked:
 
     answer: Callable[[torch.Tensor], Answers | Ensemble]
     """What they say of the images of these numbers (m,)."""
-
-    def book(self, images: int, batch_size: int) -> None:
-        """While planning, what they compute for an epoch of so many images."""
-        meter = active_meter()
-        if meter is not None:
-            with meter.repeated(math.ceil(images / batch_size)):
-                self.answer(torch.arange(batch_size, device="meta"))

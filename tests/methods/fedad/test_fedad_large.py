@@ -5,7 +5,7 @@ import torch
 
 from fedtables.federation.costs import Meter, active_meter, metering
 from fedtables.federation.shared import consensus
-from fedtables.federation.shared.consensus import are_kept
+from fedtables.federation.shared.consensus import are_kept, book_epoch
 from fedtables.federation.training.plan import TrainingPlan
 from fedtables.methods.fedad import FedAD
 from fedtables.methods.fedad.losses import Asked
@@ -77,7 +77,7 @@ def test_a_plan_counts_the_answers_of_every_batch():
         asked.append((len(batch), active_meter().times))
 
     with metering(Meter()):
-        Asked(answer).book(images=10, batch_size=4)
+        book_epoch(answer, images=10, batch_size=4)
     assert asked == [(4, 3)]
-    Asked(answer).book(images=10, batch_size=4)  # a run asks by itself
+    book_epoch(answer, images=10, batch_size=4)  # a run asks by itself
     assert len(asked) == 1
