@@ -12,6 +12,7 @@ from fedtables.benchmarks.commands.app import console
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.defaults import Told, told_of
 from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.models.weight_files import FILES, WeightFile
 from fedtables.results import published
 from fedtables.results.files import DataError
 
@@ -151,10 +152,7 @@ def published_tables(
     ]
 
 
-def _fetch_weights(name: str) -> None:
-    from fedtables.models.weight_files import FILES
-
-    file = FILES[name]
+def _fetch_weights(file: WeightFile) -> None:
     console.print(f"downloading {file.url} to {escape(str(file.path))}", soft_wrap=True)
     try:
         file.fetch()
@@ -180,11 +178,10 @@ def show_data(
     from fedtables.datasets import catalogue
     from fedtables.datasets.digests import verified
     from fedtables.datasets.source import SYNTHETIC
-    from fedtables.models.weight_files import FILES
 
     names = dict.fromkeys(download or [])
     for name in (name for name in names if name in FILES):
-        _fetch_weights(name)
+        _fetch_weights(FILES[name])
     wanted = [catalogue.source(name) for name in names if name not in FILES]
     for source in wanted:
         if source.download is None:

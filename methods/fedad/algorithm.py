@@ -193,7 +193,7 @@ class FedAD(Method):
         where steps draw from them, of what the server trains on of these images.
         """
         given, attention = (federation, clients, teachers, counts), 0
-        if self.attention(federation) == "non-local":
+        if self.one_shot and self.attention(federation) == "non-local":
             _, seen = self.answer(federation, clients[0], teachers[0], images[:1])
             attention = 0 if seen is None else seen.numel()
         if self.keeps(federation, attention):
