@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from fedtables.federation.client import Client
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.shared.consensus import digest, mean_answer
@@ -93,7 +93,7 @@ class DSFL(Method):
             stream = federation.streams.seeds.numpy("shuffling", "public", number)
             chosen = torch.from_numpy(stream.permutation(len(public))[: self.public_samples])
             order, labels, received = self.exchange(federation, number, pairs, chosen, kept)
-            images = public.cut(public.images[order.to(networks.device)])
+            images = public.cut(fetch(public.images, order.to(networks.device)))
             for (client, model), own in zip(pairs, received, strict=True):
                 learnt = (images, public.cut(own), task.distillation_loss, plan)
                 digest(federation, client, model, *learnt, "digest", client.index, number)
@@ -122,7 +122,7 @@ class DSFL(Method):
         """The clients send probabilities of images at `chosen` (n,), whose mean becomes labels (n,
         classes, ...).
         """
-        images = federation.public.images[chosen.to(federation.networks.device)]
+        images = fetch(federation.public.images, chosen.to(federation.networks.device))
         return self.sharpened(mean_answer(federation, pairs, images, federation.task.probabilities))
 
     def sharpened(self, mean: torch.Tensor) -> torch.Tensor:

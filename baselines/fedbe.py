@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_swa_avg_fn
 
-from fedtables.federation.data import state_of
+from fedtables.federation.data import fetch, state_of
 from fedtables.federation.federation import Federation
 from fedtables.federation.seeds import Stream
 from fedtables.federation.shared.averaging import average_states
@@ -119,7 +119,7 @@ class FedBE(FedAvg):
         for number, part in enumerate(batches.split(self.cycle), 1):
             for step in federation.steps(len(part), name="distillation"):
                 optimizer.param_groups[0]["lr"] = rates[step]
-                seen = federation.normalise(unit_range(images[part[step]]))
+                seen = federation.normalise(unit_range(fetch(images, part[step])))
                 losses = task.distillation_loss(federation.forward(model, seen), labels[part[step]])
                 optimizer.zero_grad(set_to_none=True)
                 losses.mean().backward()

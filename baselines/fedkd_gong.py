@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.shared.averaging import class_count_weights
@@ -95,7 +95,9 @@ class FedKDGong(Method):
             lambda client: federation.public_outputs(teachers[client.index])[chosen],
             queries,
         )
-        return federation.distill(labels, federation.task.loss, federation.public.images[chosen])
+        return federation.distill(
+            labels, federation.task.loss, fetch(federation.public.images, chosen)
+        )
 
     def distill_online(
         self, federation: Federation, teachers: Sequence[Checkpoint], weights: torch.Tensor

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fedtables.federation.client import Shard
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.inside.networks import HeterogeneousClientsError
 from fedtables.federation.method import Method
@@ -66,7 +66,7 @@ class FedMDPlus(Method):
             drawn = federation.streams.shuffling("public", number).shuffled(len(public))[
                 : self.public_samples
             ]
-            images = public[drawn]
+            images = fetch(public, drawn)
             consensus = self.agree(federation, teachers, hinted, images)
             federation.train(
                 hinted,

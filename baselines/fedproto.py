@@ -122,5 +122,6 @@ def prototypes_of(
     shard: Shard, federation: Federation, model: nn.Module, table: ClassTable
 ) -> torch.Tensor:
     """On a client: the mean of its samples' features by class, (classes, d): Eq. 3."""
-    table.add(predict(Headless(model), shard.images, normalise=federation.normalise), shard.targets)
+    features = predict(Headless(model), shard.images, normalise=federation.normalise)
+    table.add(features, shard.targets.to(features.device))
     return table.means()

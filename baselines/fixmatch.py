@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from fedtables.federation.augmentation import RandAugment
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.shared.views import (
@@ -99,15 +99,15 @@ class FixMatch(Method):
             for group in optimizer.param_groups:
                 group["lr"] = self.lr * cosine_factor(step, self.steps)
             labelled = stream.choose(len(probe.images), self.batch_size)
-            others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
+            others = fetch(unlabelled, stream.choose(len(unlabelled), self.mu * self.batch_size))
             views = [
-                weak_view(federation, probe.images[labelled], stream),
+                weak_view(federation, fetch(probe.images, labelled), stream),
                 weak_view(federation, others, stream),
                 strong_view(federation, others, stream, augmentation, self.cutout),
             ]
             outputs = federation.forward(model, federation.normalise(torch.cat(views)))
             sure, weak, strong = outputs.split([len(view) for view in views])
-            supervised = federation.task.loss(sure, probe.targets[labelled]).mean()  # Eq. 3
+            supervised = federation.task.loss(sure, fetch(probe.targets, labelled)).mean()  # Eq. 3
             optimizer.zero_grad(set_to_none=True)
             unsure = consistency_loss(weak, strong, self.threshold)
             (supervised + self.unlabelled_weight * unsure).backward()

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from fedtables.federation.augmentation import RandAugment
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.seeds import Stream
@@ -159,9 +159,9 @@ class MetaPseudoLabels(Method):
                 factor = schedule(step, self.steps, wait, self.ramp)
                 optimizer.param_groups[0]["lr"] = self.lr * factor
             labelled = stream.choose(len(probe.images), self.batch_size)
-            others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
+            others = fetch(unlabelled, stream.choose(len(unlabelled), self.mu * self.batch_size))
             views = [
-                weak_view(federation, probe.images[labelled], stream),
+                weak_view(federation, fetch(probe.images, labelled), stream),
                 weak_view(federation, others, stream),
                 strong_view(federation, others, stream, augmentation, self.cutout),
             ]
@@ -174,12 +174,12 @@ class MetaPseudoLabels(Method):
                 student,
                 optimizers[1],
                 sure,
-                probe.targets[labelled],
+                fetch(probe.targets, labelled),
                 strong,
                 labels,
             )
             update_ema(ema, student, self.ema_decay)
-            supervised = federation.task.loss(logits[0], probe.targets[labelled]).mean()
+            supervised = federation.task.loss(logits[0], fetch(probe.targets, labelled)).mean()
             consistency = consistency_loss(logits[1], logits[2], self.temperature, self.threshold)
             weight = self.unlabelled_weight * min(1.0, (step + 1) / max(1, self.ramp))
             optimizers[0].zero_grad(set_to_none=True)

@@ -13,7 +13,7 @@ from torch import nn
 
 from fedtables.federation.augmentation import RandAugment
 from fedtables.federation.costs import selected
-from fedtables.federation.data import Checkpoint, LabelledSet, state_of
+from fedtables.federation.data import Checkpoint, LabelledSet, fetch, state_of
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.samples import see
@@ -124,7 +124,7 @@ class NoisyStudent(Method):
             )
         chosen = selected(images, choose)
         labels = probabilities if self.soft else probabilities.argmax(dim=1)
-        return images[chosen], labels[chosen]
+        return fetch(images, chosen), labels[chosen]
 
     def train_noisily(
         self,
@@ -148,7 +148,7 @@ class NoisyStudent(Method):
         model.train()
         for _ in federation.steps(self.steps, name="first" if pseudo is None else "noisy"):
             labelled = stream.choose(len(probe.images), plan.batch_size)
-            images, others = probe.images[labelled], None
+            images, others = fetch(probe.images, labelled), None
             if pseudo is not None and len(pseudo[0]):
                 others = stream.choose(len(pseudo[0]), self.ratio * plan.batch_size)
                 images = torch.cat([images, pseudo[0][others]])
@@ -159,7 +159,8 @@ class NoisyStudent(Method):
             outputs = federation.forward(
                 decoder, drop(federation.forward(encoder, inputs), self.dropout, stream)
             )
-            losses = [federation.task.loss(outputs[: len(labelled)], probe.targets[labelled])]
+            targets = fetch(probe.targets, labelled)
+            losses = [federation.task.loss(outputs[: len(labelled)], targets)]
             if pseudo is not None and others is not None:
                 pseudo_losses = F.cross_entropy(
                     outputs[len(labelled) :], pseudo[1][others], reduction="none"

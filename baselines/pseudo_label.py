@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.shared.learner import learner_of
@@ -71,13 +71,13 @@ class PseudoLabel(Method):
             labelled = stream.choose(len(probe.images), plan.batch_size)
             others = stream.choose(len(unlabelled), self.unlabelled_batch_size)
             views = [
-                weak_view(federation, probe.images[labelled], stream),
-                weak_view(federation, unlabelled[others], stream),
+                weak_view(federation, fetch(probe.images, labelled), stream),
+                weak_view(federation, fetch(unlabelled, others), stream),
             ]
             outputs = federation.forward(model, federation.normalise(torch.cat(views)))
             sure, unsure = outputs.split([len(view) for view in views])
             alpha = ramped_weight(step, self.ramp_start, self.ramp_end, self.unlabelled_weight)
-            supervised = federation.task.loss(sure, probe.targets[labelled]).mean()
+            supervised = federation.task.loss(sure, fetch(probe.targets, labelled)).mean()
             learner.optimizer.zero_grad(set_to_none=True)
             (supervised + alpha * pseudo_label_loss(unsure)).backward()
             if plan.clip_norm:

@@ -12,6 +12,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from fedtables.datasets.access import AccessError, is_fitting
 from fedtables.federation.costs import TOGETHER, client_here
+from fedtables.federation.data import Change, fetch
 from fedtables.federation.samples import on_client
 from fedtables.federation.tasks.base import Task
 from fedtables.federation.training.inputs import Normalisation
@@ -31,11 +32,13 @@ class Shard:
     def __init__(
         self, images: torch.Tensor, targets: torch.Tensor, indices: torch.Tensor | None = None
     ):
-        """Stored images (n, c, *sides) and targets (n, ...) on the device; `indices` or all."""
+        """Stored images (n, c, *sides) and targets (n, ...); `indices` or all."""
         self._images = images
         self._targets = targets
         self._indices = (
-            torch.arange(len(images), device=images.device) if indices is None else indices
+            torch.arange(len(images), device=images.device)
+            if indices is None
+            else indices.to(images.device)
         )
         self.runs = 0
         """How many functions run on the client now."""
@@ -46,29 +49,31 @@ class Shard:
     def __len__(self) -> int:
         return len(self._indices)
 
-    def whole(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The samples that it is a view into. Raises AccessError while a method fits."""
+    def map(self, change: Change) -> Shard:
+        """The same with `change` of the samples that it is a view into. Raises AccessError while a
+        method fits.
+        """
         if is_fitting():
             raise AccessError("a client has its own samples alone: take `images` and `targets`")
-        return self._images, self._targets
+        return Shard(change(self._images), change(self._targets), self._indices)
 
     @property
     def images(self) -> torch.Tensor:
         """A copy of the images as they are stored, (n, c, *sides)."""
-        return self._shown(_taken(self._images, self._indices))
+        return self._shown(fetch(self._images, self._indices))
 
     @property
     def targets(self) -> torch.Tensor:
         """A copy of the targets, (n, ...)."""
-        return self._shown(_taken(self._targets, self._indices))
+        return self._shown(fetch(self._targets, self._indices))
 
     def images_at(self, positions: torch.Tensor) -> torch.Tensor:
         """A copy of the images at some positions (m,) of the shard; (m, c, *sides)."""
-        return self._shown(self._images[self._indices[positions]])
+        return self._shown(fetch(self._images, fetch(self._indices, positions)))
 
     def targets_at(self, positions: torch.Tensor) -> torch.Tensor:
         """A copy of the targets at some positions (m,) of the shard; (m, ...)."""
-        return self._shown(self._targets[self._indices[positions]])
+        return self._shown(fetch(self._targets, fetch(self._indices, positions)))
 
     def _shown(self, samples: torch.Tensor) -> torch.Tensor:
         if is_fitting():
@@ -116,13 +121,6 @@ def _listed(value: object) -> Iterator[object]:
     if isinstance(value, list | tuple | set):
         for part in value:
             yield from _listed(part)
-
-
-def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    """`samples[indices]`; while planning, where indexing takes long, its shape alone."""
-    if samples.is_meta:
-        return samples.new_empty((len(indices), *samples.shape[1:]))
-    return samples[indices]
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -19,6 +20,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from fedtables.federation.memory import Answers, Memory, Saved
 
 BACKWARD = 2
 """A backward pass costs about twice a forward pass."""
@@ -116,7 +119,7 @@ class Meter:
         """What the cost of a step depends on, beside what it does: equal for fits of one method
         with the same settings, networks, tasks and clients."""
         self.steps: dict[tuple[str, str], Any] = {}
-        """Work, peak bytes and messages of a followed step, by kind and name."""
+        """Work, peak bytes, memory and messages of a followed step, by kind and name."""
         self.times = 1
         """How often what is booked now would be done: like steps are followed once."""
         self.looks = False
@@ -124,8 +127,14 @@ class Meter:
         self.work = Work()
         """What has been booked so far."""
         self.peak_bytes = 0
+        """Of training: all that a step keeps for its passes back, whether at one time or not."""
+        self.memory = Memory()
+        """What is held at one time, at most, beside `held`."""
+        self.answers = Answers()
         self.held: frozenset[int] = frozenset()
         """Memory of samples that is there all the while (their storages); none for one client's."""
+        self.on_host = False
+        """Whether samples, and copies of them, are in host memory."""
         self._counter: FlopCounter | None = None
         self._shared: Counter[Workload] = Counter()
         """FLOPs of the step that is being followed, passes back included, by network."""
@@ -184,19 +193,13 @@ class Meter:
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
         """Book tensor operations inside, which no loop here books: those of a step."""
-        saved = 0
-
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
-            nonlocal saved
-            saved += tensor.numel() * tensor.element_size()
-            return tensor
-
+        saved = Saved()
         outer, outer_shared = self._counter, self._shared
         self._shared = Counter()
         try:
             with (
                 FlopCounter() as self._counter,
-                torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+                torch.autograd.graph.saved_tensors_hooks(saved.keep, lambda kept: kept.tensor),
             ):
                 counter = self._counter
                 yield
@@ -207,7 +210,8 @@ class Meter:
                 if flops
             )
             done = Work(counter.flops, client_flops=counter.client_flops, shares=shares)
-            self.book(done, saved, 1)
+            self.book(done, saved.total, 1)
+            self.need(Memory(saved.most))
             if outer is not None:  # which has counted them too
                 outer.flops -= counter.flops
                 outer.client_flops -= counter.client_flops
@@ -234,6 +238,18 @@ class Meter:
         """Book `work`, done `times` times, which needs `peak_bytes` of memory."""
         self.work += work * (times * self.times)
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
+
+    def need(self, memory: Memory) -> None:
+        """Book memory that is needed for a time, beside the answers that are kept."""
+        self.memory |= memory + Memory(self.answers.now)
+
+    def keep(self, answers: torch.Tensor) -> torch.Tensor:
+        """Book the memory of answers, as long as they are kept."""
+        kept, size = self.answers, answers.nbytes
+        kept.now += size
+        weakref.finalize(answers, kept.drop, size)
+        self.need(Memory())
+        return answers
 
     def _book_passes(self, flops: int, peak_bytes: int, **others: Any) -> None:
         """Book passes of a network here, or as a look; `others` are further fields of `Work`."""
@@ -262,14 +278,16 @@ class Meter:
         flops = (1 + further + BACKWARD) * one.flops * samples
         load = _workload(model, batch_size)
         shares = () if load is None or not flops else ((load, replayable, flops),)
+        # Weights, gradients and two moments of Adam; activations kept for the backward pass.
+        peak = 4 * one.weights + one.activations * min(batch_size, len(images))
         self._book_passes(
             flops,
-            # Weights, gradients and two moments of Adam; activations kept for the backward pass.
-            4 * one.weights + one.activations * min(batch_size, len(images)) + copied,
+            peak + copied,
             training_samples=samples,
             replayable_flops=flops if replayable else 0,
             shares=shares,
         )
+        self.need(Memory(peak, copied) if self.on_host else Memory(peak + copied))
 
     def book_looks(self, epochs: int, after_epoch: Callable[[int], None] | None) -> None:
         """Book what is done after each of the epochs of a training, which is the same."""

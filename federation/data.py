@@ -1,12 +1,33 @@
 """What parties hold: sets of samples, and trained networks as they are kept and sent."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
 
 from fedtables.federation.windows import Window, patches
+
+MOST_ON_DEVICE = 24 * 2**30
+"""Bytes of a run's samples beyond which they stay in host memory, and reach a GPU by batch."""
+
+Change = Callable[[torch.Tensor], torch.Tensor]
+
+
+def fetch(samples: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """`samples` (n, ...) at `positions` (m,), on the device of the positions, wherever the samples
+    lie: (m, ...). While planning, where indexing takes long, the shape alone.
+    """
+    if samples.is_meta:
+        return samples.new_empty((len(positions), *samples.shape[1:]))
+    if samples.device == positions.device:
+        return samples[positions]
+    shape, pinned = (len(positions), *samples.shape[1:]), positions.is_cuda
+    batch = torch.empty(shape, dtype=samples.dtype, device=samples.device, pin_memory=pinned)
+    torch.index_select(samples, 0, positions.to(samples.device), out=batch)
+    return batch.to(positions.device, non_blocking=pinned)
 
 
 @dataclass(frozen=True)
@@ -46,6 +67,10 @@ class PublicData:
             return maps
         return patches(maps, self.window.sides, self.patches)
 
+    def map(self, change: Change) -> PublicData:
+        """The same with `change` of the images."""
+        return replace(self, images=change(self.images))
+
     def __len__(self) -> int:
         return len(self.images)
 
@@ -58,6 +83,9 @@ class NoPublicData(PublicData):
 
     def __repr__(self) -> str:
         return "NoPublicData()"
+
+    def map(self, change: Change) -> PublicData:
+        return self
 
     @property
     def images(self) -> torch.Tensor:
@@ -77,6 +105,16 @@ class LabelledSet:
     """How a network sees images larger than it takes; None where it takes them whole."""
     places: torch.Tensor | None = None
     """Of findings, at which pixels each is, bool (n, findings, height, width), if that is known."""
+
+    def map(self, change: Change) -> LabelledSet:
+        """The same with `change` of every tensor."""
+        return replace(
+            self,
+            images=change(self.images),
+            targets=change(self.targets),
+            groups=None if self.groups is None else change(self.groups),
+            places=None if self.places is None else change(self.places),
+        )
 
 
 History = dict[str, list[float]]

@@ -21,6 +21,7 @@ from fedtables.federation.inside.privacy import Privacy, Protection
 from fedtables.federation.inside.setup import HeldOut, Setup, Streams
 from fedtables.federation.inside.stages import Stages
 from fedtables.federation.inside.trainer import Trainer, labelled
+from fedtables.federation.memory import Memory
 from fedtables.federation.samples import active_count, see
 from fedtables.federation.training.loops import forward_pass, predict
 from fedtables.federation.training.plan import Loss, Penalty, Training, TrainingPlan
@@ -262,14 +263,16 @@ class Federation:
         if not name or key not in meter.steps:
             before, self.channel.booked = self.channel.booked, {}
             try:
-                with meter.having(times=1, work=Work(), peak_bytes=0):
+                with meter.having(times=1, work=Work(), peak_bytes=0, memory=Memory()):
                     with meter.counted():
                         yield 0
-                    meter.steps[key] = meter.work, meter.peak_bytes, self.channel.ledger
+                    needs = meter.work, meter.peak_bytes, meter.memory
+                    meter.steps[key] = needs, self.channel.ledger
             finally:
                 self.channel.booked = before
-        work, peak_bytes, messages = meter.steps[key]
+        (work, peak_bytes, memory), messages = meter.steps[key]
         meter.book(work, peak_bytes, count)
+        meter.memory |= memory
         for message in messages:
             now = dataclasses.replace(message, round=self.channel.round)
             self.channel.book(now, count * meter.times)

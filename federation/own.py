@@ -82,7 +82,7 @@ def federation_of(
     _check_kinds(data, plans, privacy, run)
     _check_plans(plans)
     _check_run(plans, run)
-    parts = _parts(data, run.device)
+    parts = _parts(data)
     if privacy is not None and privacy.mechanism != RELEASED:
         _check_disjoint(parts)
     for name, given in (("clients", plans.clients), ("roles", plans.roles)):
@@ -219,8 +219,8 @@ def _check_run(plans: Plans, run: Run) -> None:
         raise ValueError("run.stages: what networks of your own learn is kept in memory only")
 
 
-def _parts(data: OwnData, device: str) -> Parts:
-    """The data as they are stored on the device, checked."""
+def _parts(data: OwnData) -> Parts:
+    """The data as they are stored, checked."""
     own = _listed("clients", data.clients)
     clients = {f"clients[{number}]": pair for number, pair in enumerate(own)}
     if not clients:
@@ -234,10 +234,12 @@ def _parts(data: OwnData, device: str) -> Parts:
     shape = tuple(sets["test"][0].shape[1:])
     _check_shapes(shape, sets, {} if public is None else {"public": public})
     classes = _classes(data.classes, sets)
-    held = {name: _labelled(*sets[name], device) for name in server if name in sets}
+    held = {
+        name: LabelledSet(*sets[name], _digest(*sets[name])) for name in server if name in sets
+    }
     return Parts(
-        clients=[_client(*sets[name], classes, device) for name in clients],
-        public=NoPublicData() if public is None else PublicData(public.to(device), _digest(public)),
+        clients=[_client(*sets[name], classes) for name in clients],
+        public=NoPublicData() if public is None else PublicData(public, _digest(public)),
         test=held["test"],
         validation=held.get("validation"),
         probe=held.get("probe"),
@@ -267,14 +269,11 @@ def _classes(given: int, sets: Mapping[str, StoredPair]) -> int:
     return classes
 
 
-def _labelled(images: torch.Tensor, labels: torch.Tensor, device: str) -> LabelledSet:
-    return LabelledSet(images.to(device), labels.to(device), _digest(images, labels))
-
-
-def _client(images: torch.Tensor, labels: torch.Tensor, classes: int, device: str) -> ClientPart:
+def _client(images: torch.Tensor, labels: torch.Tensor, classes: int) -> ClientPart:
     counts = tuple(torch.bincount(labels, minlength=classes).tolist())
-    shard = Shard(images.to(device), labels.to(device))
-    return ClientPart(shard, counts, _digest(images, labels), "own", np.arange(len(labels)))
+    return ClientPart(
+        Shard(images, labels), counts, _digest(images, labels), "own", np.arange(len(labels))
+    )
 
 
 def _pair(name: str, given: Any) -> StoredPair:
@@ -364,7 +363,7 @@ def _check_disjoint(parts: Parts) -> None:
     budget again, so that epsilon would cover an entry of a shard, and no image. Also where it lies
     with the server, which uses what it holds without noise.
     """
-    copies = Counter(d for client in parts.clients for d in _digests(client.shard.whole()[0]))
+    copies = Counter(d for client in parts.clients for d in _digests(client.shard.images))
     server = {"public": parts.public, "validation": parts.validation, "probe": parts.probe}
     for name, held in server.items():
         if held is None or isinstance(held, NoPublicData):

@@ -1,7 +1,9 @@
 """What a federation is put together from, whoever brings it: a scenario, or a user's script."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -10,7 +12,7 @@ from fedtables.federation.augmentation import Augmentation
 from fedtables.federation.cache import StageCache
 from fedtables.federation.channel import Channel
 from fedtables.federation.client import Client, Shard
-from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.data import MOST_ON_DEVICE, Change, LabelledSet, PublicData
 from fedtables.federation.execution import DEFAULT, Execution
 from fedtables.federation.federation import Federation
 from fedtables.federation.inside.privacy import Protection
@@ -79,15 +81,45 @@ class Parts:
         return max(1, _most(grouped))
 
     def held(self) -> dict[int, torch.Tensor]:
-        """All samples and targets, which lie on the run's device as long as it goes on, by what
-        identifies their memory: of many clients' samples there is one set.
+        """All samples and targets, which a run keeps as long as it goes on, by what identifies
+        their memory: of many clients' samples there is one set.
         """
-        sets = (self.test, *self.further_tests.values(), self.validation, self.probe)
-        tensors = [tensor for part in self.clients for tensor in part.shard.whole()]
-        tensors += [tensor for held in sets if held for tensor in (held.images, held.targets)]
-        tensors += [self.public.images]
-        tensors += [] if self.oracle_labels is None else [self.oracle_labels]
-        return {tensor.untyped_storage()._cdata: tensor for tensor in tensors}
+        found: dict[int, torch.Tensor] = {}
+
+        def note(tensor: torch.Tensor) -> torch.Tensor:
+            return found.setdefault(tensor.untyped_storage()._cdata, tensor)
+
+        self._map(note)
+        return found
+
+    def on(self, device: str) -> Parts:
+        """The same with samples and targets on a device; where they are larger than
+        `MOST_ON_DEVICE` together, as they are.
+        """
+        if bytes_of(self.held()) > MOST_ON_DEVICE:
+            return self
+        moved: dict[int, torch.Tensor] = {}
+        return self._map(lambda tensor: moved.setdefault(id(tensor), tensor.to(device)))
+
+    def _map(self, change: Change) -> Parts:
+        def of(held: LabelledSet | None) -> LabelledSet | None:
+            return None if held is None else held.map(change)
+
+        return replace(
+            self,
+            clients=[replace(part, shard=part.shard.map(change)) for part in self.clients],
+            public=self.public.map(change),
+            test=self.test.map(change),
+            further_tests={name: held.map(change) for name, held in self.further_tests.items()},
+            validation=of(self.validation),
+            probe=of(self.probe),
+            oracle_labels=None if self.oracle_labels is None else change(self.oracle_labels),
+        )
+
+
+def bytes_of(held: Mapping[int, torch.Tensor]) -> int:
+    """The memory of `held` samples."""
+    return sum(tensor.untyped_storage().nbytes() for tensor in held.values())
 
 
 def _most(named: Sequence[tuple[str, np.ndarray]]) -> int:
@@ -151,11 +183,13 @@ def put_together(
     protection: Protection | None = None,
     oracle: frozenset[str] = frozenset(),
 ) -> Federation:
-    """The federation; a method that fits it may know what `oracle` says.
+    """The federation, with the samples on the run's device; a method that fits it may know what
+    `oracle` says.
 
     Raises ValueError for an augmentation of images whose targets are values of every pixel, a
     network that does not learn the task, and what `Federation` refuses.
     """
+    parts = parts.on(run.device)
     tasks = (parts.task, *(client.task for client in parts.clients if client.task))
     if plans.augmentation is not None and any(t.dense and t.classes is None for t in tasks):
         raise ValueError(

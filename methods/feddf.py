@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from fedtables.federation.data import state_of
+from fedtables.federation.data import fetch, state_of
 from fedtables.federation.federation import Federation
 from fedtables.federation.shared.consensus import are_kept
 from fedtables.federation.training.inputs import augmented
@@ -106,7 +106,7 @@ class FedDF(FedAvg):
             model.train()
             for _ in federation.steps(taken - first, name="distillation"):
                 batch = stream.choose(len(images), self.distillation_batch_size)
-                shown = augmented(images[batch], how, changes, federation.normalise.mean)
+                shown = augmented(fetch(images, batch), how, changes, federation.normalise.mean)
                 seen = federation.normalise(shown)
                 wanted = _consensus(federation, held, seen) if anew else teachers[batch]
                 student = federation.forward(model, seen)

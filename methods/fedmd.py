@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 
 from fedtables.federation.client import Client
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.shared.consensus import digest, mean_answer
@@ -67,7 +67,7 @@ class FedMD(Method):
             # Drawn from a seed that all know, so that no image has to cross.
             stream = federation.streams.shuffling("public", number)
             chosen = stream.shuffled(len(federation.public))[: self.public_samples]
-            images = federation.public.images[chosen]
+            images = fetch(federation.public.images, chosen)
             consensus = {"consensus": self.agree(federation, able, models, images)}
             for client in able:
                 model = models[client.index]

@@ -16,7 +16,7 @@ from torch import nn
 
 from fedtables.federation.client import Client
 from fedtables.federation.costs import differentiated, values
-from fedtables.federation.data import Checkpoint, LabelledSet
+from fedtables.federation.data import Checkpoint
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.shared.amalgamation import Amalgamation, train_weak
@@ -132,16 +132,17 @@ class FedSA(Amalgamation, Method):
         if self.selection in ("random", "fixed") and self.weighting == "equal":
             return []
         probe = federation.probe()
-        maps, channel, shown = [], federation.channel, {"probe": self.shown(probe)}
+        maps, channel, shown = [], federation.channel, {"probe": self.shown(federation)}
         for client, teacher in zip(federation.clients, teachers, strict=True):
             images = channel.down(client.index, "images", shown)["probe"]
             own = self.teacher_maps(federation, client, teacher, images, probe.digest)
             maps.append(channel.up(client.index, "attention", {"maps": own})["maps"])
         return maps
 
-    def shown(self, probe: LabelledSet) -> torch.Tensor:
+    def shown(self, federation: Federation) -> torch.Tensor:
         """The probe images that all networks look at, uint8 (M, c, h, w)."""
-        return probe.images[: self.saliency_samples or len(probe.images)]
+        images = federation.probe().images
+        return images[: self.saliency_samples or len(images)].to(federation.networks.device)
 
     def teacher_maps(
         self,
@@ -198,7 +199,7 @@ class FedSA(Amalgamation, Method):
         target network that was trained on the probe set, and by no teacher yet.
         """
         probe = federation.probe()
-        images = self.shown(probe)
+        images = self.shown(federation)
         target = federation.networks.initial()
         train_weak(federation, target, self.weak_epochs, 1)
         pairs = zip(federation.clients, federation.stages.teachers(), strict=True)
@@ -212,7 +213,7 @@ class FedSA(Amalgamation, Method):
         """
         if self.transferability != "eq2":
             return scores
-        return scores * len(self.shown(federation.probe()))
+        return scores * len(self.shown(federation))
 
     def select(
         self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int
@@ -220,7 +221,7 @@ class FedSA(Amalgamation, Method):
         """Weights by client of the teachers that take part from round `number` on; a teacher drawn
         twice counts twice.
         """
-        images, scores = self.shown(federation.probe()), torch.zeros(len(federation.clients))
+        images, scores = self.shown(federation), torch.zeros(len(federation.clients))
         if maps:
             looks = self.maps_of(federation.normalise, target, images)
             scores = values(self.scores(maps, looks, len(images)))

@@ -17,7 +17,7 @@ from fedtables.baselines.standalone import Standalone
 from fedtables.benchmarks.running.execute import prepare_device
 from fedtables.benchmarks.scenarios.small import DISJOINT, small_method
 from fedtables.benchmarks.tables import registry
-from fedtables.federation import snapshots
+from fedtables.federation import parts, snapshots
 from fedtables.federation.augmentation import Augmentation, augment_pairs
 from fedtables.federation.execution import DEFAULT, Execution
 from fedtables.federation.federation import Federation
@@ -117,6 +117,18 @@ def test_every_method_keeps_to_its_device_and_sends_what_a_true_run_sends(name, 
         assert followed.channel.ledger == true.channel.ledger
     for number, other in enumerate(others, 1):
         follow(other, tmp_path / str(number), cuts=False)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in METHODS]
+)
+def test_every_method_takes_samples_by_batch_that_stay_in_host_memory(
+    name, tmp_path, brief, monkeypatch
+):
+    monkeypatch.setattr(parts, "MOST_ON_DEVICE", 0)
+    method, *_ = variants(name)
+    federation, _ = follow(method, tmp_path, cuts=False)
+    assert federation.evaluation.test_set.images.device.type == "cpu"
 
 
 OF_THE_AUTHORS = {

@@ -61,6 +61,7 @@ ROOMS = {
         "watching",
         "surroundings",
         "costs",
+        "memory",
     ),
     "reports": ("commands", "pages", "comparing", "measures", "drawing", "tables"),
 }

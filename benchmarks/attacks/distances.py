@@ -152,7 +152,7 @@ def _private_images(
     order = federation.streams.seeds.numpy("attack", "images", client.index)
     chosen = order.permutation(len(shard))[: 2 * count]
     positions = torch.from_numpy(chosen).to(federation.networks.device)
-    return shard.images_at(positions), shard.targets[positions]
+    return shard.images_at(positions), shard.targets_at(positions)
 
 
 def _others(

@@ -30,7 +30,8 @@ class Shown:
     gpu: str = option(
         "h100,a100",
         text,
-        "GPUs to estimate hours for, or files written by fedtables.benchmarks.speed.cuda",
+        "GPUs to estimate hours for (h200, h100, a100), or files of"
+        " fedtables.benchmarks.speed.cuda",
         "--gpu",
         metavar="NAME,NAME",
     )

@@ -240,13 +240,15 @@ def corrupted(federation: Federation, models: Sequence[Checkpoint]) -> float:
 
 
 def _classes(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
-    """The class (n,) that a model sees in each image; -1 where a score is not a number."""
+    """The class (n,) that a model sees in each image, on their device; -1 where a score is not a
+    number.
+    """
     from fedtables.federation.training.loops import predict
     from fedtables.metrics.running import unknown
 
     module = federation.networks.module(model)
     scores = predict(module, images, normalise=federation.normalise)
-    return scores.argmax(dim=1).masked_fill(unknown(scores), -1)
+    return scores.argmax(dim=1).masked_fill(unknown(scores), -1).to(images.device)
 
 
 MEASURES = {"exchange": Exchange(), "scorecard": Scorecard()}

@@ -60,8 +60,9 @@ class Attention(Measure):
                 f" {len(run.fitted)}"
             )
         test = federation.evaluation.test_set  # hidden from methods
-        images, present = test.images[:MEASURED], test.targets[:MEASURED] == 1
+        images = test.images[:MEASURED]
         central = attention_maps(federation, run.fitted[0], images)
+        present = test.targets[:MEASURED].to(central.device) == 1
         height, width = central.shape[-2:]
         models = zip(federation.local_models(), federation.clients, strict=True)
         local = torch.stack(
@@ -184,7 +185,8 @@ class Findings(Measure):
             known &= set(task.findings)
             module = federation.networks.module(checkpoint)
             outputs = predict(module, test.images, normalise=federation.normalise)
-            scores.append(auc_by_class(test_task.place(outputs, task.findings), test.targets))
+            placed = test_task.place(outputs, task.findings)
+            scores.append(auc_by_class(placed, test.targets.to(placed.device)))
         # Of one finding all models have an AUC, or none: the test films decide, and models of one
         # table have one label set.
         columns = zip(findings, np.transpose(scores), strict=True)
@@ -278,7 +280,9 @@ def pointing_of(run: FittedCell) -> Taken:
             "pointing is measured where it is known at which pixels a finding is; the test films"
             " have no such annotation"
         )
-    present, hits, empty, pairs = test.targets == 1, list[float](), list[float](), 0
+    device = federation.networks.device
+    present, places = test.targets.to(device) == 1, test.places.to(device)
+    hits, empty, pairs = list[float](), list[float](), 0
     for checkpoint in run.models:
         own = attention_maps(federation, checkpoint, test.images)
         task = task_of(federation, checkpoint)
@@ -286,7 +290,7 @@ def pointing_of(run: FittedCell) -> Taken:
         asked = present & ~maps.isnan().flatten(2).any(dim=2)
         if not asked.any():
             raise ValueError(f"no test film has a finding that {checkpoint.owner} knows")
-        hits.append(float(pointing_hits(maps[asked], test.places[asked]).double().mean()))
+        hits.append(float(pointing_hits(maps[asked], places[asked]).double().mean()))
         empty.append(float((maps[asked].flatten(1) == 0).all(dim=1).double().mean()))
         pairs = max(pairs, int(asked.sum()))
     means = (run.percent * float(np.mean(shares)) for shares in (hits, empty))

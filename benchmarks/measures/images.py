@@ -114,7 +114,7 @@ class Segmentations(Measure):
         images, target = test.images[:SHOWN], test.targets[:SHOWN]
         module = federation.networks.module(run.fitted[0])
         outputs = predict(module, images, normalise=federation.normalise)
-        values = measured(task.metrics(), outputs, target)
+        values = measured(task.metrics(), outputs, target.to(outputs.device))
         history = {name: [value] for name, value in values.items()}
         measurements = tuple(
             counted(name, value, [count_in(history, name)])

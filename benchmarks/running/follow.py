@@ -24,11 +24,13 @@ from fedtables.datasets.source import UNVERIFIED
 from fedtables.federation.cache import Stage, StageCache, StageRequest, Together
 from fedtables.federation.channel import Channel
 from fedtables.federation.costs import Meter, Work, Workload, metering
+from fedtables.federation.data import MOST_ON_DEVICE
 from fedtables.federation.federation import Federation
 from fedtables.federation.fitting import fit
 from fedtables.federation.inside.networks import HeterogeneousClientsError
+from fedtables.federation.memory import Answers, Memory
 from fedtables.federation.method import Method
-from fedtables.federation.parts import Run
+from fedtables.federation.parts import Run, bytes_of
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.surroundings import put_back
 from fedtables.results.files import cache_home, digest, read_sealed_json, write_sealed_json
@@ -44,7 +46,7 @@ class PlannedStage:
 
     kind: str
     work: Work
-    peak_bytes: int
+    memory: Memory
     needs: tuple[str, ...]
     """Keys of the stages that it asks for, in order."""
 
@@ -58,9 +60,9 @@ class PlannedCell:
     """Keys of the stages that it asks for."""
     rest: Work = field(default_factory=Work)
     """Outside of stages."""
-    peak_bytes: int = 0
-    held_bytes: int = 0
-    """Of its samples and targets, on the device all the while."""
+    memory: Memory = Memory()  # noqa: RUF009
+    held: Memory = Memory()  # noqa: RUF009
+    """Of its samples and targets, all the while."""
     bytes_up: int = 0
     bytes_down: int = 0
     workload: Workload | None = None
@@ -121,7 +123,8 @@ class Follower:
             try:
                 parts = parts_on_meta(cell, data, seeds)
                 held = parts.held()
-                meter.held = frozenset(held)
+                meter.held, size = frozenset(held), bytes_of(held)
+                meter.on_host = size > MOST_ON_DEVICE
                 federation = assemble(
                     parts,
                     Configuration.parse(config),
@@ -141,8 +144,8 @@ class Follower:
                 cell.method,
                 tuple(asks),
                 meter.work,
-                meter.peak_bytes,
-                sum(tensor.untyped_storage().nbytes() for tensor in held.values()),
+                meter.memory,
+                Memory(0 if meter.on_host else size, size),
                 channel.total("up"),
                 channel.total("down"),
                 Workload(
@@ -172,7 +175,7 @@ class _RecordingCache(StageCache):
         """
         outer, self._asked = self._asked, []
         try:
-            with self._meter.having(work=Work(), peak_bytes=0):
+            with self._meter.having(work=Work(), memory=Memory(), answers=Answers()):
                 yield self._asked
         finally:
             self._asked = outer
@@ -190,8 +193,8 @@ class _RecordingCache(StageCache):
         if key not in self._known:
             with self.recording() as needs:
                 self._known[key] = request.compute()
-                work, peak_bytes = self._meter.work, self._meter.peak_bytes
-            self.stages[key] = PlannedStage(request.kind, work, peak_bytes, tuple(needs))
+                work, memory = self._meter.work, self._meter.memory
+            self.stages[key] = PlannedStage(request.kind, work, memory, tuple(needs))
         return self._known[key]
 
 
@@ -201,7 +204,7 @@ def _path(cell: Cell) -> Path:
     return cache_home() / "plans" / key[:2] / f"{key}.json"
 
 
-KINDS = {kind.__name__: kind for kind in (PlannedCell, PlannedStage, Work, Workload)}
+KINDS = {kind.__name__: kind for kind in (PlannedCell, PlannedStage, Memory, Work, Workload)}
 
 
 def _plain(value: Any) -> Any:

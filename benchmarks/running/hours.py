@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, log
 from pathlib import Path
 
@@ -77,26 +77,45 @@ SUITE = "all"
 """The key of the sum over everything."""
 REPLAYED = "replayed"
 """In the name of a way of running whose steps are CUDA graphs."""
-H100 = 11e12
-H100_PEAK, A100_PEAK = 67e12, 19.5e12
-"""FLOP/s in fp32 of the SXM forms, NVIDIA's data sheets; their memories differ less, 3.35 and 2.04
-TB/s."""
-GPUS = {
-    "h100": Device(
-        "NVIDIA H100 (80 GB)",
-        H100,
-        "measured: the wide ResNet-8 in batches of 16, the slowest of what was measured there"
-        " (docs/results/speed.md)",
-        memory=80 * 10**9,
-    ),
-    "a100": Device(
-        "NVIDIA A100 (80 GB)",
-        H100 * A100_PEAK / H100_PEAK,
-        "derived, not measured: the H100's by the ratio of both data sheets' peaks in fp32,"
-        " 19.5 / 67 TFLOP/s",
-        memory=80 * 10**9,
-    ),
+RESNET18 = Workload("resnet18", (1, 28, 28), 10, 250)
+H200 = {
+    RESNET18: (97.2e12, 132.9e12),
+    Workload("resnet8-wide", (3, 32, 32), 10, 64): (60.3e12, 159.5e12),
+    Workload("resnet8-narrow", (3, 32, 32), 10, 64): (1.0e12, 5.5e12),
 }
+"""FLOP/s in bf16 that were measured, of steps launched one by one and of replayed ones."""
+PEAK, A100_PEAK = 989e12, 312e12
+"""FLOP/s in bf16 without sparsity of the SXM forms of H200 and H100, and of A100: NVIDIA's data
+sheets."""
+
+
+def _gpu(title: str, memory: int, share: float, source: str) -> Device:
+    """A GPU that trains at a share of the H200's speeds."""
+
+    said = f"{source}; where a network was not measured, ResNet-18's speed"
+
+    def at(way: int) -> Device:
+        speeds = {load: share * both[way] for load, both in H200.items()}
+        return Device(title, speeds[RESNET18], said, speeds, memory=memory * 10**9)
+
+    return replace(at(1), launched=at(0))
+
+
+GPUS = {
+    "h200": _gpu(
+        "NVIDIA H200 (141 GB)", 141, 1.0,
+        "measured in bf16, with CUDA graphs where they serve (docs/results/speed.md)",
+    ),
+    "h100": _gpu(
+        "NVIDIA H100 (80 GB)", 80, 1.0,
+        "derived, not measured: the H200's, which has the same peak in bf16",
+    ),
+    "a100": _gpu(
+        "NVIDIA A100 (80 GB)", 80, A100_PEAK / PEAK,
+        "derived, not measured: the H200's by the ratio of both data sheets' peaks in bf16, 312 /"
+        " 989 TFLOP/s",
+    ),
+}  # fmt: skip
 
 
 def find_gpus(names: str) -> list[Device]:
@@ -180,6 +199,7 @@ def headings(gpus: Sequence[Device]) -> list[str]:
         *(f"hours on {gpu.title}" for gpu in gpus),
         "GB sent",
         "GiB of memory",
+        "GiB of the host",
     ]
 
 
@@ -193,7 +213,8 @@ def rows(plans: Mapping[str, Plan], gpus: Sequence[Device]) -> Iterator[list[str
             shown(plan.work.flops / 1e18),
             *(shown(gpu.hours(plan)) for gpu in gpus),
             shown(plan.bytes_sent / GB),
-            f"{plan.peak_bytes / GIB:,.2f}",
+            f"{plan.memory.device / GIB:,.2f}",
+            f"{plan.memory.host / GIB:,.2f}",
         ]
 
 
@@ -206,7 +227,7 @@ def too_large(plans: Mapping[str, Plan], gpus: Sequence[Device]) -> Iterator[str
     """What is to be said of each GPU whose memory is too small for some tables' largest cells."""
     for gpu in gpus:
         most = gpu.memory or inf
-        tables = [n for n, plan in plans.items() if not is_sum(n) and plan.peak_bytes > most]
+        tables = [n for n, plan in plans.items() if not is_sum(n) and plan.memory.device > most]
         if tables:
             yield f"More memory than one {gpu.title} has: {', '.join(tables)}"
 
@@ -228,9 +249,9 @@ def is_sum(name: str) -> bool:
 PAGE = """# Hours
 
 A table's line is what it takes alone, with one seed. Bold lines are sums: they count shared work
-once. Hours are FLOPs over the fp32 speed of one GPU. They can be two to three times too long. GB
+once. Hours are FLOPs over the speed of one GPU in bf16, with CUDA graphs. They are estimates. GB
 are those of all runs, both ways. Memory is that of the largest process, its samples among it,
-beside the framework.
+beside the framework: of the GPU, and of its host. Samples above 24 GiB stay in the host's.
 """
 
 

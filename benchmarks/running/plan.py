@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import or_
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +24,7 @@ from fedtables.benchmarks.tables.cells import Cell
 from fedtables.datasets import catalogue
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.federation.costs import Work, Workload
+from fedtables.federation.memory import Memory
 from fedtables.results.files import COMMITTED, RUNS, ResultsError
 from fedtables.results.frame import read_records
 from fedtables.results.record import OK, Record
@@ -52,7 +54,7 @@ class Plan:
     distinct: Counter[str] = field(default_factory=Counter)
     """Of these, the ones to compute: the others are shared."""
     work: Work = field(default_factory=Work)
-    peak_bytes: int = 0
+    memory: Memory = Memory()  # noqa: RUF009
     """Of the cell that needs most, its samples and targets among them."""
     bytes_up: Counter[str] = field(default_factory=Counter)
     """Bytes that one run of each method sends, by method: the largest over columns."""
@@ -73,7 +75,7 @@ class Plan:
     train."""
     _seen: set[str] = field(default_factory=set)
     """Keys of the stages that are counted."""
-    _peaks: dict[str, int] = field(default_factory=dict)
+    _peaks: dict[str, Memory] = field(default_factory=dict)
     """What each of these needs at most, with the stages that it asks for."""
 
     @property
@@ -91,14 +93,14 @@ class Plan:
             self.bytes_sent += cell.bytes_up + cell.bytes_down
         added = sum((self._ask(key, stages) for key in cell.asks), cell.rest)
         self.work += added
-        work = max([cell.peak_bytes, *(self._peaks[key] for key in cell.asks)])
-        self.peak_bytes = max(self.peak_bytes, cell.held_bytes + work)
+        own = functools.reduce(or_, (self._peaks[key] for key in cell.asks), cell.memory)
+        self.memory |= cell.held + own
         if cell.workload is not None:
-            own = Counter({(load, replayable): flops for load, replayable, flops in added.shares})
+            found = Counter({(load, replayable): flops for load, replayable, flops in added.shares})
             shared = sum(flops for _, replayable, flops in added.shares if replayable)
-            own[cell.workload, True] += added.replayable_flops - shared
-            own[cell.workload, False] += added.flops - own.total()
-            self.workloads += own
+            found[cell.workload, True] += added.replayable_flops - shared
+            found[cell.workload, False] += added.flops - found.total()
+            self.workloads += found
             for sent, size in (
                 (self.bytes_up, cell.bytes_up),
                 (self.bytes_down, cell.bytes_down),
@@ -124,7 +126,8 @@ class Plan:
         self._seen.add(key)
         self.distinct[stage.kind] += 1
         added = sum((self._ask(other, stages) for other in stage.needs), stage.work)
-        self._peaks[key] = max([stage.peak_bytes, *(self._peaks[key] for key in stage.needs)])
+        needed = (self._peaks[other] for other in stage.needs)
+        self._peaks[key] = functools.reduce(or_, needed, stage.memory)
         return added
 
 

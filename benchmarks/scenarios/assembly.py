@@ -38,7 +38,8 @@ def build_federation(
     no scenario claims, ValueError for what `assemble` refuses.
     """
     scenario = find_scenario(configuration.data.task)
-    parts = scenario.parts(configuration, data, run.seeds, run.device)
+    device = "meta" if run.device == "meta" else "cpu"
+    parts = scenario.parts(configuration, data, run.seeds, device)
     return assemble(parts, configuration, method, run)
 
 

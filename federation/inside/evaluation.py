@@ -36,7 +36,7 @@ class Evaluation:
     """The test set and the server's validation set, and the metrics of the run so far."""
 
     def __init__(self, setup: Setup, held: HeldOut):
-        self._task, self._normalise = setup.task, setup.normalise
+        self._task, self._normalise, self._device = setup.task, setup.normalise, setup.device
         self._held = held
         self._history: History = {}
         self._own: dict[str, History] = {}
@@ -174,4 +174,4 @@ class Evaluation:
             raise OracleError(
                 "public data are unlabelled; an upper bound must declare oracle = {'public-labels'}"
             )
-        return self._held.oracle_labels
+        return self._held.oracle_labels.to(self._device)

@@ -15,18 +15,19 @@ from fedtables.federation.training.loops import predict
 from fedtables.federation.training.plan import Loss, TrainingPlan
 
 MOST_KEPT = 8 * 2**30
-"""Bytes of answers for all public images, beyond which they are not kept."""
+"""Bytes of all answers for all public images, beyond which they are not kept."""
 
 
-def are_kept(federation: Federation, further: int = 0) -> bool:
-    """Whether a network's answers for all public images are kept, or computed anew for each batch,
-    since they are too large: outputs of the task, and `further` float32 values for each image.
+def are_kept(federation: Federation, networks: int = 1, further: int = 0) -> bool:
+    """Whether the answers of so many networks for all public images are kept, or computed anew for
+    each batch, since they are too large: outputs of the task, and `further` float32 values for each
+    image.
 
     Answers that are stitched of windows are always kept.
     """
     task, public = federation.task, federation.public
     pixels = math.prod(federation.networks.image_shape[1:]) if task.dense else 1
-    size = 4 * len(public) * (task.outputs * pixels + further)
+    size = 4 * len(public) * (task.outputs * pixels + further) * networks
     return public.window is not None or size <= MOST_KEPT
 
 

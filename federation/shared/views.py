@@ -77,10 +77,13 @@ def public_view(federation: Federation, number: int) -> torch.Tensor:
     seed, so that no image crosses.
     """
     stored, stream = federation.public.images, federation.streams.shuffling("view", number)
-    parts = [weak_view(federation, part, stream) for part in stored.split(1000)]
-    if stored.is_floating_point():
-        return torch.cat(parts)
-    return torch.cat([part.mul_(255).round_().to(torch.uint8) for part in parts])
+
+    def seen(part: torch.Tensor) -> torch.Tensor:
+        view = weak_view(federation, part.to(federation.networks.device), stream)
+        view = view if stored.is_floating_point() else view.mul_(255).round_().to(torch.uint8)
+        return view.to(stored.device)
+
+    return torch.cat([seen(part) for part in stored.split(1000)])
 
 
 def strong_view(

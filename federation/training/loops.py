@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from fedtables.federation.costs import active_meter
-from fedtables.federation.data import LabelledSet, TrainingSet
+from fedtables.federation.data import LabelledSet, TrainingSet, fetch
 from fedtables.federation.execution import DEFAULT, Execution
 from fedtables.federation.graphs import RECORDERS, Replayed, read_rate_from
 from fedtables.federation.samples import see
@@ -128,7 +129,7 @@ def _steps(
     if optimizer is None:
         optimizer = plan.make_optimizer(model.parameters())
         schedule = None if replayed else plan.make_schedule(optimizer)
-    device = samples.images.device
+    device = inputs.generator.device
     rate = torch.zeros((), device=device)
     if replayed:
         read_rate_from(rate, optimizer)
@@ -169,7 +170,7 @@ def _steps(
         for batch in batches(len(samples), plan.batch_size, inputs.generator):
             see(len(batch))
             take = whole_step if len(batch) == plan.batch_size else step
-            take(*(tensor[batch] for tensor in stored))
+            take(*(fetch(tensor, batch) for tensor in stored))
             yield len(batch)
         if not math.isfinite(total.item()):
             raise DivergedError(
@@ -191,9 +192,11 @@ def train(*arguments: Any, **options: Any) -> None:
         pass
 
 
-def prediction_batch(samples: torch.Tensor) -> int:
-    """Samples of a prediction's batch: as many as work well, fewer of large ones, at least one."""
-    most, values = AT_ONCE["cpu" if samples.device.type == "cpu" else "cuda"]
+def prediction_batch(samples: torch.Tensor, device: torch.device) -> int:
+    """Samples of a prediction's batch: as many as work well on a device, fewer of large ones, at
+    least one.
+    """
+    most, values = AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
     return max(1, min(most, values // max(1, samples[:1].numel())))
 
 
@@ -205,11 +208,12 @@ def predictions(
     window: Window | None = None,
 ) -> Iterator[torch.Tensor]:
     """Outputs of `model` in evaluation mode for stored `images` (n, c, *sides), without gradients,
-    batch by batch, and of each by the windows of `window` if there is one; the mode is restored
-    between batches.
+    batch by batch, on the model's device, and of each by the windows of `window` if there is one;
+    the mode is restored between batches.
     """
-    for part in images.split(prediction_batch(images)):
-        yield _predicted(model, part, normalise, window)  # and not held here meanwhile
+    device = next(itertools.chain(model.parameters(), model.buffers()), images).device
+    for part in images.split(prediction_batch(images, device)):
+        yield _predicted(model, part.to(device), normalise, window)  # and not held here meanwhile
 
 
 def _predicted(
@@ -222,7 +226,8 @@ def _predicted(
         if window is None:
             outputs = model(inputs)
         else:
-            outputs = window.stitched(model, inputs, prediction_batch(window.seen(part[:1])))
+            size = prediction_batch(window.seen(part[:1]), part.device)
+            outputs = window.stitched(model, inputs, size)
     model.train(was_training)
     return outputs
 
@@ -235,12 +240,11 @@ def predict(
     window: Window | None = None,
 ) -> torch.Tensor:
     """`predictions` of all images at once, (n, ...)."""
-    meter = active_meter()
-    if meter is not None and window is None:
-        return meter.book_prediction(model, images)
-    if meter is not None and window is not None:
-        outputs = meter.book_prediction(model, window.seen(images))
-        return outputs.new_empty((len(images), outputs.shape[1], *images.shape[2:]))
+    if (meter := active_meter()) is not None:
+        outputs = meter.book_prediction(model, images if window is None else window.seen(images))
+        if window is not None:
+            outputs = outputs.new_empty((len(images), outputs.shape[1], *images.shape[2:]))
+        return meter.keep(outputs)
     return torch.cat(list(predictions(model, images, normalise=normalise, window=window)))
 
 
@@ -267,7 +271,8 @@ def evaluate(
     for outputs in predictions(model, images, normalise=normalise, window=window):
         part = slice(start, start + len(outputs))
         start = part.stop
-        groups = None if held.groups is None else held.groups[part]
-        running.update(placed(outputs, trained_for, task), held.targets[part], groups)
+        targets = held.targets[part].to(outputs.device)
+        groups = None if held.groups is None else held.groups[part].to(outputs.device)
+        running.update(placed(outputs, trained_for, task), targets, groups)
         del outputs  # before the next are made
     return running.compute()

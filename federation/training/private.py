@@ -11,7 +11,7 @@ from opacus.optimizers import DPOptimizer
 from torch import nn
 
 from fedtables.federation.costs import active_meter
-from fedtables.federation.data import TrainingSet
+from fedtables.federation.data import TrainingSet, fetch
 from fedtables.federation.samples import see
 from fedtables.federation.training.inputs import Inputs
 from fedtables.federation.training.plan import Batch, DivergedError, Training
@@ -96,16 +96,17 @@ def train_privately(
     model.train()
     wrapped = GradSampleModule(model, loss_reduction="sum")
     parameters = [p for p in model.parameters() if p.requires_grad]
-    empty = images.new_empty(0)
+    empty = torch.empty(0, device=inputs.generator.device)
     nothing = Batch(empty, empty, empty)
     try:
         for step in range(1, private.steps + 1):
-            draws = torch.rand(len(images), generator=inputs.generator, device=images.device)
+            draws = torch.rand(len(images), generator=inputs.generator, device=empty.device)
             batch = (draws < private.sample_rate).nonzero().squeeze(1)
             see(len(batch))
             optimizer.zero_grad(set_to_none=True)
             if len(batch):
-                seen, wanted = inputs.pairs(images[batch], samples.targets[batch])
+                drawn = fetch(images, batch), fetch(samples.targets, batch)
+                seen, wanted = inputs.pairs(*drawn)
                 with warnings.catch_warnings():  # its hooks fire without a gradient of the images
                     warnings.filterwarnings("ignore", message="Full backward hook is firing")
                     training.loss(wrapped(seen), wanted).sum().backward()

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from fedtables.federation.client import Client
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.seeds import Stream
@@ -175,7 +175,7 @@ class FedAD(Method):
             counts = federation.label_counts()
             return counts if self.ensemble == "weighted" else (counts > 0).to(counts)
         sizes = torch.tensor(
-            [client.size for client in federation.clients], device=federation.public.images.device
+            [client.size for client in federation.clients], device=federation.networks.device
         )
         if self.ensemble == "average":
             sizes = torch.ones_like(sizes)
@@ -196,7 +196,7 @@ class FedAD(Method):
         if self.one_shot and self.attention(federation) == "non-local":
             _, seen = self.answer(federation, clients[0], teachers[0], images[:1])
             attention = 0 if seen is None else seen.numel()
-        if self.keeps(federation, attention):
+        if self.keeps(federation, len(clients), attention):
             answers = self.answers(*given, images, self.send)
             cut = federation.public.cut
             return answers.cut(cut) if self.dropped else answers.ensemble().cut(cut)
@@ -207,19 +207,21 @@ class FedAD(Method):
                     book_whole(federation, client, kind, values, len(images))
 
         def answer(batch: torch.Tensor) -> Answers | Ensemble:
-            said = self.answers(*given, images[batch], lambda federation, client, kind, one: one)
+            said = self.answers(
+                *given, fetch(images, batch), lambda federation, client, kind, one: one
+            )
             return said if self.dropped else said.ensemble()
 
         return Asked(answer)
 
-    def keeps(self, federation: Federation, attention: int = 0) -> bool:
-        """Whether the server keeps the answers, with so many values of attention for an image: else
-        clients answer again for each batch. Those for augmented images are of an epoch alone, and
-        the steps of quantised ones are of all images.
+    def keeps(self, federation: Federation, clients: int, attention: int = 0) -> bool:
+        """Whether the server keeps the answers of so many clients, with so many values of attention
+        for an image: else clients answer again for each batch. Those for augmented images are of an
+        epoch alone, and the steps of quantised ones are of all images.
         """
         if not self.one_shot or self.quantised or not federation.task.dense:
             return True
-        return are_kept(federation, attention)
+        return are_kept(federation, clients, attention)
 
     def answers(
         self,

@@ -8,6 +8,7 @@ from fedtables.baselines.fedkd_gong import FedKDGong
 from fedtables.federation.channel import Channel, Transfer, encoded_size
 from fedtables.federation.costs import Meter, Work, Workload, metering
 from fedtables.federation.fitting import fit
+from fedtables.federation.memory import Memory
 from fedtables.federation.training.inputs import Normalisation
 from fedtables.federation.training.loops import predict
 from fedtables.methods.fedavg import FedAvg
@@ -58,6 +59,27 @@ def test_peak_memory_is_four_times_the_weights_and_the_activations_of_a_batch():
     meter.book_training(linear(), images(10), epochs=1, batch_size=4)
     weights, activations = 4 * (12 * 5 + 5), 4 * (12 + 5)
     assert meter.peak_bytes == 4 * weights + 4 * activations + 10 * 12
+
+
+def test_memory_is_what_is_kept_at_one_time_answers_among_it():
+    meter, weight = Meter(), torch.ones(5, device="meta", requires_grad=True)
+    with metering(meter):
+        answers = predict(linear(), images(10), normalise=PLAIN)  # 10 x 5 of four bytes
+        with meter.counted():
+            for _ in range(2):
+                (weight * weight).sum().backward()  # keeps 20 bytes, which it knows twice
+    assert meter.memory == Memory(200 + 20)
+    assert meter.peak_bytes == 2 * 2 * 20
+    del answers
+    meter.need(Memory(230, 7))
+    assert meter.memory == Memory(230, 7)
+
+
+def test_copies_of_samples_that_stay_on_the_host_take_none_of_a_devices_memory():
+    meter = Meter()
+    meter.on_host = True
+    meter.book_training(linear(), images(10), epochs=1, batch_size=4)
+    assert meter.memory == Memory(meter.peak_bytes - 10 * 12, 10 * 12)
 
 
 # -- repetition --

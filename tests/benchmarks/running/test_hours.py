@@ -12,6 +12,7 @@ from fedtables.benchmarks.running.plan import Plan
 from fedtables.benchmarks.running.speed import Speed
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.federation.costs import Work, Workload
+from fedtables.federation.memory import Memory
 from fedtables.results.files import ResultsError
 
 TINY, OTHER = Workload("cnn-small", (1, 8, 8), 3, 4), Workload("cnn", (1, 8, 8), 3, 4)
@@ -19,8 +20,9 @@ TINY, OTHER = Workload("cnn-small", (1, 8, 8), 3, 4), Workload("cnn", (1, 8, 8),
 
 def test_gpus_are_found_by_name_in_the_order_asked_for_each_once():
     assert find_gpus("a100,h100,a100") == [GPUS["a100"], GPUS["h100"]]
-    # 11 TFLOP/s x 19.5 / 67.
-    assert GPUS["a100"].speed == pytest.approx(3.2015e12, rel=1e-4)
+    # 132.9 TFLOP/s x 312 / 989; launched one by one 97.2.
+    assert GPUS["a100"].speed == pytest.approx(4.1926e13, rel=1e-4)
+    assert GPUS["h100"].launched.speed == 97.2e12
     with pytest.raises(SpecError, match=r"--gpu a10: .*did you mean a100"):
         find_gpus("h100,a10")
 
@@ -109,7 +111,7 @@ PLAN = Plan(
     distinct=Counter({"fit": 2, "teacher": 1}),
     work=Work(flops=7_200 * 10**15),
     workloads=Counter({(TINY, False): 7_200 * 10**15}),
-    peak_bytes=3 * 2**29,
+    memory=Memory(3 * 2**29, 2**30),
     bytes_sent=1_500_000_000,
 )
 
@@ -117,7 +119,7 @@ PLAN = Plan(
 def test_tables_that_no_card_holds_are_named():
     small = replace(SLOW, title="Small (1 GB)", memory=10**9)
     large = replace(SLOW, title="Large (2 GB)", memory=2 * 10**9)
-    plans = {"a/b": PLAN, "a/c": Plan(peak_bytes=10**9), hours.SUITE: PLAN}
+    plans = {"a/b": PLAN, "a/c": Plan(memory=Memory(10**9)), hours.SUITE: PLAN}
     said = "More memory than one Small (1 GB) has: a/b"
     assert list(hours.too_large(plans, [small, large, SLOW])) == [said]
 
@@ -143,7 +145,7 @@ def test_sums_are_set_apart_and_speeds_have_their_source():
     lines = text.splitlines()
     assert "`fedtables plan a --profile cpu --markdown FILE`" in lines[2]
     assert lines[6:8] == [
-        "| a/b | 2 | 3 | 7.2 | 2 | 1.5 | 1.50 |",
-        "| **all** | **2** | **3** | **7.2** | **2** | **1.5** | **1.50** |",
+        "| a/b | 2 | 3 | 7.2 | 2 | 1.5 | 1.50 | 1.00 |",
+        "| **all** | **2** | **3** | **7.2** | **2** | **1.5** | **1.50** | **1.00** |",
     ]
     assert lines[-1] == "- Slow (1 GB): 1.0e+15 FLOP/s, made up."

@@ -14,6 +14,7 @@ from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import PROFILES, PROTOCOLS, SpecError
 from fedtables.federation.costs import Work, Workload
+from fedtables.federation.memory import Memory
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}
 
@@ -133,16 +134,16 @@ def test_a_stage_is_counted_once_in_whatever_order_its_cells_are_added():
 
 def test_memory_is_of_a_cells_samples_and_of_what_needs_most_beside_them():
     stages = {
-        "fit": PlannedStage("fit", Work(), 100, ("teacher",)),
-        "teacher": PlannedStage("local-model", Work(), 300, ()),
+        "fit": PlannedStage("fit", Work(), Memory(100, 20), ("teacher",)),
+        "teacher": PlannedStage("local-model", Work(), Memory(300, 7), ()),
     }
     plan = Plan()
-    plan.add(PlannedCell("first", ("fit",), peak_bytes=50, held_bytes=1_000), stages)
-    assert plan.peak_bytes == 1_300
-    plan.add(PlannedCell("second", ("fit",), held_bytes=900), stages)
-    assert plan.peak_bytes == 1_300
-    plan.add(PlannedCell("third", ("teacher",), held_bytes=1_100), stages)
-    assert plan.peak_bytes == 1_400
+    plan.add(PlannedCell("first", ("fit",), memory=Memory(50), held=Memory(1_000, 1_000)), stages)
+    assert plan.memory == Memory(1_300, 1_020)
+    plan.add(PlannedCell("second", ("fit",), held=Memory(900, 900)), stages)
+    assert plan.memory == Memory(1_300, 1_020)
+    plan.add(PlannedCell("third", ("teacher",), held=Memory(0, 2_000)), stages)
+    assert plan.memory == Memory(1_300, 2_007)
 
 
 def test_a_sum_counts_once_what_its_tables_share():

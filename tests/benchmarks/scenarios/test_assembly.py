@@ -82,6 +82,13 @@ def test_samples_and_targets_lie_on_the_device_once():
     assert sum(t.untyped_storage().nbytes() for t in more.values()) == 384 + 48 + 4 * 64 + 4
 
 
+def test_samples_that_a_device_has_no_room_for_stay_in_host_memory(monkeypatch):
+    for most, moves in ((432, True), (431, False)):  # of 384 and 48 bytes
+        monkeypatch.setattr("fedtables.federation.parts.MOST_ON_DEVICE", most)
+        moved = parts().on("meta")
+        assert moved.test.targets.is_meta == moved.clients[0].shard.images.is_meta == moves
+
+
 def test_a_network_has_the_form_that_its_task_needs():
     federation = assembled(parts(Segmentation(4)))
     assert [client.network for client in federation.clients] == ["cnn-small", "cnn-small+dense"]

@@ -51,10 +51,11 @@ def test_with_answers_by_batch_the_network_and_the_bytes_are_the_same(
 
 def test_answers_are_kept_up_to_a_number_of_bytes(monkeypatch):
     federation = image_federation()
-    whole = 4 * 5 * (32 * 32 + POSITIONS**2)  # five images and their attention in float32
+    # Of two clients for five images, with their attention, in float32.
+    whole = 2 * 4 * 5 * (32 * 32 + POSITIONS**2)
     for most, kept in ((whole, True), (whole - 1, False)):
         monkeypatch.setattr(consensus, "MOST_KEPT", most)
-        assert are_kept(federation, POSITIONS**2) == kept
+        assert are_kept(federation, 2, POSITIONS**2) == kept
         found, _ = transferred(federation, FedAD(one_shot=True))
         assert isinstance(found, Asked) != kept
 
@@ -63,11 +64,11 @@ def test_answers_of_one_number_a_class_those_of_an_epoch_and_stitched_ones_are_a
     monkeypatch,
 ):
     monkeypatch.setattr(consensus, "MOST_KEPT", 0)
-    assert FedAD(one_shot=True).keeps(make_federation())
-    assert FedAD(one_shot=False).keeps(dense_federation())
-    assert FedAD(one_shot=True, quantised=True).keeps(dense_federation())
-    assert FedAD(one_shot=True).keeps(dense_federation(public=larger()))
-    assert not FedAD(one_shot=True).keeps(dense_federation())
+    assert FedAD(one_shot=True).keeps(make_federation(), 1)
+    assert FedAD(one_shot=False).keeps(dense_federation(), 1)
+    assert FedAD(one_shot=True, quantised=True).keeps(dense_federation(), 1)
+    assert FedAD(one_shot=True).keeps(dense_federation(public=larger()), 1)
+    assert not FedAD(one_shot=True).keeps(dense_federation(), 1)
 
 
 def test_a_plan_counts_the_answers_of_every_batch():

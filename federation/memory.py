@@ -1,0 +1,69 @@
+"""Memory that a run would need, for plans."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that are held at one time, beside the framework."""
+
+    device: int = 0
+    host: int = 0
+    """Of a GPU's machine; on a CPU both are one."""
+
+    def __add__(self, other: Memory) -> Memory:
+        return Memory(self.device + other.device, self.host + other.host)
+
+    def __or__(self, other: Memory) -> Memory:
+        """Enough for the one or for the other."""
+        return Memory(max(self.device, other.device), max(self.host, other.host))
+
+
+class Answers:
+    """Bytes of networks' outputs for whole sets that are kept."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def drop(self, size: int) -> None:
+        self.now -= size
+
+
+class Saved:
+    """Bytes that autograd keeps for passes back."""
+
+    def __init__(self) -> None:
+        self.total = self.now = self.most = 0
+        """All together, a tensor each time that it is kept; at this time, memory once; at one time,
+        at most."""
+        self.kept: Counter[int] = Counter()
+        """How often memory is kept at this time."""
+
+    def keep(self, tensor: torch.Tensor) -> KeptTensor:
+        """A hook for what autograd saves."""
+        return KeptTensor(tensor, self)
+
+
+class KeptTensor:
+    """A tensor that autograd keeps, until it drops this."""
+
+    def __init__(self, tensor: torch.Tensor, saved: Saved) -> None:
+        self.tensor, self._saved = tensor, saved
+        saved.total += tensor.nbytes
+        self._change(1)
+        saved.most = max(saved.most, saved.now)
+
+    def __del__(self) -> None:
+        self._change(-1)
+
+    def _change(self, times: int) -> None:
+        memory = self.tensor.untyped_storage()
+        before = self._saved.kept[memory._cdata]
+        self._saved.kept[memory._cdata] += times
+        if not before or before + times == 0:
+            self._saved.now += times * memory.nbytes()
