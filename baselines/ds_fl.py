@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from fedtables.federation.channel import Packed
 from fedtables.federation.client import Client
 from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
@@ -115,7 +116,8 @@ class DSFL(Method):
         these as each client has them.
         """
         labels, down = self.agree(federation, pairs, chosen), federation.channel.down
-        received = [down(client.index, "logits", {"labels": labels}) for client, _ in pairs]
+        sent = Packed(labels=labels)
+        received = [down(client.index, "logits", sent) for client, _ in pairs]
         return chosen, labels, [message["labels"] for message in received]
 
     def agree(self, federation: Federation, pairs: Pairs, chosen: torch.Tensor) -> torch.Tensor:

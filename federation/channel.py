@@ -139,6 +139,15 @@ def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return host
 
 
+class Packed(dict[str, torch.Tensor]):
+    """A message for several clients, which is encoded once: as it is when the first one gets it."""
+
+    @functools.cached_property
+    def encoded(self) -> bytes:
+        """The safetensors encoding."""
+        return encode(self)
+
+
 class Channel:
     """Sends messages between clients and server, and keeps the ledger of every byte.
 
@@ -187,12 +196,12 @@ class Channel:
     ) -> dict[str, torch.Tensor]:
         if kind not in PAYLOADS:
             raise ValueError(f"unknown payload kind {kind!r}; known: {', '.join(sorted(PAYLOADS))}")
-        tensors = dict(tensors)  # stored ones are read once
+        packed = tensors if isinstance(tensors, Packed) else Packed(tensors)  # read once if stored
+        tensors = dict(packed)
         if any(tensor.is_meta for tensor in tensors.values()):
             size, received = encoded_size(tensors), tensors
         else:
-            encoded = encode(tensors)
-            size, decoded = len(encoded), safetensors.torch.load(encoded)
+            size, decoded = len(packed.encoded), safetensors.torch.load(packed.encoded)
             received = {
                 name: decoded[name].to(tensor.device, non_blocking=True)
                 for name, tensor in tensors.items()

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from fedtables.federation.channel import Packed
 from fedtables.federation.client import Client
 from fedtables.federation.data import Checkpoint, state_of
 from fedtables.federation.federation import Federation
@@ -91,7 +92,7 @@ class FedAvg(Method):
 
         `workers` are the networks that clients train: one, or as many as are trained together.
         """
-        federation, sent = this.federation, state_of(this.model)
+        federation, sent = this.federation, Packed(state_of(this.model))
         for start in range(0, len(this.clients), len(workers)):
             group = list(zip(this.clients[start:], workers, strict=False))
             for client, worker in group:

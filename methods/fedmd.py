@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from fedtables.federation.channel import Packed
 from fedtables.federation.client import Client
 from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
@@ -68,7 +69,7 @@ class FedMD(Method):
             stream = federation.streams.shuffling("public", number)
             chosen = stream.shuffled(len(federation.public))[: self.public_samples]
             images = fetch(federation.public.images, chosen)
-            consensus = {"consensus": self.agree(federation, able, models, images)}
+            consensus = Packed(consensus=self.agree(federation, able, models, images))
             for client in able:
                 model = models[client.index]
                 target = federation.channel.down(client.index, "logits", consensus)["consensus"]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from fedtables.federation.channel import Packed
 from fedtables.federation.client import Client, Shard
 from fedtables.federation.data import Checkpoint, TrainingSet, state_of
 from fedtables.federation.federation import Federation
@@ -182,7 +183,7 @@ class Visits:
         together, whose hints are on the device at a time: the target down, hints learnt from, the
         local student up.
         """
-        channel, sent = self._federation.channel, state_of(target)
+        channel, sent = self._federation.channel, Packed(state_of(target))
         for start in range(0, len(visited), len(self._students)):
             group = list(zip(visited[start:], self._students, strict=False))
             visits = []

@@ -85,6 +85,16 @@ def test_what_is_received_shares_no_memory_with_what_was_sent():
     assert sent["w"].tolist() == [0, 0, 0]
 
 
+def test_a_packed_message_reaches_every_client_as_it_was_when_the_first_got_it():
+    channel, weights = Channel(), torch.ones(3)
+    sent = Packed(x=weights)
+    first = channel.down(0, "parameters", sent)["x"]
+    first += 1
+    weights += 5
+    assert channel.down(1, "parameters", sent)["x"].tolist() == [1, 1, 1]
+    assert [line.bytes for line in channel.ledger] == 2 * [encoded_size({"x": weights})]
+
+
 def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_ledger():
     channel = Channel()
     small, large = {"x": torch.zeros(1)}, {"x": torch.zeros(1000)}
