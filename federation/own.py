@@ -234,9 +234,7 @@ def _parts(data: OwnData) -> Parts:
     shape = tuple(sets["test"][0].shape[1:])
     _check_shapes(shape, sets, {} if public is None else {"public": public})
     classes = _classes(data.classes, sets)
-    held = {
-        name: LabelledSet(*sets[name], _digest(*sets[name])) for name in server if name in sets
-    }
+    held = {name: LabelledSet(*sets[name], _digest(*sets[name])) for name in server if name in sets}
     return Parts(
         clients=[_client(*sets[name], classes) for name in clients],
         public=NoPublicData() if public is None else PublicData(public, _digest(public)),

@@ -310,6 +310,7 @@ def make_parties(
     critics = make_critics(settings, federation, epochs)
     maps = [critic.send_conditions() for critic in critics]
     counts = torch.stack([task.pixel_counts(held) for held in maps]).float()
+    counts = counts.to(federation.networks.device)
     pi = size_weights(counts.new_tensor([critic.client.size for critic in critics]))
     own = (trained[critic.client.index] for critic in critics)
     teachers = [federation.networks.module(model).requires_grad_(False) for model in own]

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from fedtables.federation.augmentation import filled
 from fedtables.federation.client import Client, Shard
 from fedtables.federation.costs import values
-from fedtables.federation.data import Checkpoint
+from fedtables.federation.data import Checkpoint, fetch
 from fedtables.federation.federation import Federation
 from fedtables.federation.shared.learner import Learner, steps_per_epoch
 from fedtables.federation.shared.remote import ask
@@ -311,7 +311,7 @@ def label_maps_at(
     critics: Sequence[Critic], maps: Sequence[torch.Tensor], step: int
 ) -> list[torch.Tensor]:
     """The label maps of each client that a step is about, int64 (batch size, h, w)."""
-    return [held[critic.positions(step)] for critic, held in zip(critics, maps, strict=True)]
+    return [fetch(held, critic.positions(step)) for critic, held in zip(critics, maps, strict=True)]
 
 
 def synthesise(
