@@ -18,6 +18,10 @@ MOST_KEPT = 8 * 2**30
 """Bytes of all answers for all public images, beyond which they are not kept."""
 
 
+AT_ONCE = 2**28
+"""Values of a client's answers that are worked on together."""
+
+
 def are_kept(federation: Federation, networks: int = 1, further: int = 0) -> bool:
     """Whether the answers of so many networks for all public images are kept, or computed anew for
     each batch, since they are too large: outputs of the task, and `further` float32 values for each
@@ -29,6 +33,12 @@ def are_kept(federation: Federation, networks: int = 1, further: int = 0) -> boo
     pixels = math.prod(federation.networks.image_shape[1:]) if task.dense else 1
     size = 4 * len(public) * (task.outputs * pixels + further) * networks
     return public.window is not None or size <= MOST_KEPT
+
+
+def parts_of(answers: torch.Tensor) -> list[slice]:
+    """Parts of answers (n, ...) of some `AT_ONCE` values each, in order."""
+    size = max(1, AT_ONCE // max(1, answers[:1].numel()))
+    return [slice(first, first + size) for first in range(0, max(1, len(answers)), size)]
 
 
 def book_whole(
@@ -71,7 +81,11 @@ def mean_answer(
         federation.channel.up(client.index, "logits", client.run(answers, model))
         for client, model in pairs
     ]
-    return torch.stack([message["logits"] for message in sent]).mean(dim=0)
+    received = [message["logits"] for message in sent]
+    means = [
+        torch.stack([own[part] for own in received]).mean(dim=0) for part in parts_of(received[0])
+    ]
+    return torch.cat(means) if len(means) > 1 else means[0]
 
 
 def digest(

@@ -20,7 +20,7 @@ from fedtables.federation.federation import Federation
 from fedtables.federation.method import Method
 from fedtables.federation.seeds import Stream
 from fedtables.federation.shared.averaging import aligned, quantised, restored
-from fedtables.federation.shared.consensus import are_kept, book_epoch, book_whole
+from fedtables.federation.shared.consensus import are_kept, book_epoch, book_whole, parts_of
 from fedtables.federation.shared.learner import learner_of
 from fedtables.federation.shared.views import public_view
 from fedtables.federation.tasks.images import placed
@@ -30,6 +30,8 @@ from fedtables.methods.fedad.losses import (
     Answers,
     Asked,
     Ensemble,
+    Received,
+    joined,
     logit_loss,
     lower_loss,
     upper_loss,
@@ -197,9 +199,12 @@ class FedAD(Method):
             _, seen = self.answer(federation, clients[0], teachers[0], images[:1])
             attention = 0 if seen is None else seen.numel()
         if self.keeps(federation, len(clients), attention):
-            answers = self.answers(*given, images, self.send)
-            cut = federation.public.cut
-            return answers.cut(cut) if self.dropped else answers.ensemble().cut(cut)
+            received, cut = self.received(*given, images, self.send), federation.public.cut
+            if self.dropped:
+                return self.answers(federation, received).cut(cut)
+            parts = parts_of(received.logits[0])  # of all at once there would be several copies
+            said = (self.answers(federation, received, part).ensemble() for part in parts)
+            return joined([ensemble.cut(cut) for ensemble in said])
         for client, teacher in zip(clients, teachers, strict=True):
             one = self.answer(federation, client, teacher, images[:1])
             for kind, values in zip(("logits", "attention"), one, strict=True):
@@ -207,9 +212,10 @@ class FedAD(Method):
                     book_whole(federation, client, kind, values, len(images))
 
         def answer(batch: torch.Tensor) -> Answers | Ensemble:
-            said = self.answers(
+            received = self.received(
                 *given, fetch(images, batch), lambda federation, client, kind, one: one
             )
+            said = self.answers(federation, received)
             return said if self.dropped else said.ensemble()
 
         return Asked(answer)
@@ -223,7 +229,7 @@ class FedAD(Method):
             return True
         return are_kept(federation, clients, attention)
 
-    def answers(
+    def received(
         self,
         federation: Federation,
         clients: Sequence[Client],
@@ -231,8 +237,8 @@ class FedAD(Method):
         counts: torch.Tensor,
         images: torch.Tensor,
         send: Callable[[Federation, Client, str, torch.Tensor], torch.Tensor],
-    ) -> Answers:
-        """What the server has of clients' answers for images, each as `send` gives it."""
+    ) -> Received:
+        """Clients' answers for images, each as `send` gives it."""
         task, side = federation.task, self.side(federation, federation.networks.server)
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
@@ -245,13 +251,20 @@ class FedAD(Method):
             if seen is not None:
                 sent = send(federation, client, "attention", seen)
                 maps.append(aligned(sent, side, client.task, task) if any(side) else sent)
-        if self.attention(federation) == "outputs":
-            maps = [task.probabilities(client_logits) for client_logits in logits]
         # What a client's label set lacks it holds no samples of, whatever its counts say; of a
         # pixel one class does for all.
         known = torch.stack(labelled).flatten(2)[:, :, 0] if task.dense else torch.stack(labelled)
-        held = torch.where(known, counts, 0)
-        return Answers(torch.stack(logits), torch.stack(maps) if maps else None, held)
+        return Received(logits, maps, torch.where(known, counts, 0))
+
+    def answers(
+        self, federation: Federation, received: Received, part: slice = slice(None)
+    ) -> Answers:
+        """What the server has of the answers for images, or for a `part` of them."""
+        logits, maps = received.of(part)
+        if self.attention(federation) == "outputs":
+            maps = [federation.task.probabilities(client_logits) for client_logits in logits]
+        stacked = torch.stack(maps) if maps else None
+        return Answers(torch.stack(logits), stacked, received.counts)
 
     def answer(
         self, federation: Federation, client: Client, teacher: nn.Module, images: torch.Tensor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -102,6 +102,33 @@ class Ensemble:
         if self.consensus is None or self.diversity is None:
             return Ensemble(cut(self.logits), self.known)
         return Ensemble(cut(self.logits), self.known, cut(self.consensus), cut(self.diversity))
+
+
+def joined(parts: Sequence[Ensemble]) -> Ensemble:
+    """What is said of all images, of what is said of parts of them."""
+    first, *others = parts
+    if not others:
+        return first
+    names = ("logits", "consensus", "diversity")
+    fields = {name: [getattr(part, name) for part in parts] for name in names}
+    tensors = {name: torch.cat(of) for name, of in fields.items() if of[0] is not None}
+    return Ensemble(known=first.known, **tensors)
+
+
+@dataclass(frozen=True)
+class Received:
+    """Answers of clients for n public images, as they arrive."""
+
+    logits: Sequence[torch.Tensor]
+    """Of each client (n, C, ...); NaN for a class that a client's label set lacks."""
+    maps: Sequence[torch.Tensor]
+    """Attention of each (n, C, h, w); empty where clients send none."""
+    counts: torch.Tensor
+    """N_k^c, (clients, C)."""
+
+    def of(self, part: slice) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Logits and attention for some of the images."""
+        return [said[part] for said in self.logits], [seen[part] for seen in self.maps]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedtables.federation.channel import Channel, Transfer, encode, encoded_size
+from fedtables.federation.channel import Channel, Packed, Transfer, encode, encoded_size
 from fedtables.federation.costs import Meter, metering
 
 DTYPES = [

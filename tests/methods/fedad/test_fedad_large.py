@@ -10,6 +10,7 @@ from fedtables.federation.training.plan import TrainingPlan
 from fedtables.methods.fedad import FedAD
 from fedtables.methods.fedad.losses import Asked
 from fedtables.methods.feddf import FedDF
+from fedtables.methods.fedmd import FedMD
 from tests.federation.tiny import make_federation
 from tests.methods.fedad.cases import transferred
 from tests.methods.fedad.test_fedad_dense import (
@@ -18,6 +19,7 @@ from tests.methods.fedad.test_fedad_dense import (
     image_federation,
     larger,
 )
+from tests.methods.shards import same_bits
 
 
 def pixels():
@@ -47,6 +49,14 @@ def test_with_answers_by_batch_the_network_and_the_bytes_are_the_same(
     assert anew.channel.by_kind() == kept.channel.by_kind()
     for name, weights in first.state.items():
         torch.testing.assert_close(second.state[name], weights, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", [FedAD(one_shot=True), FedMD(rounds=1)])
+def test_answers_that_are_worked_on_in_parts_make_the_same_network(monkeypatch, method):
+    first = method.fit(dense_federation())
+    monkeypatch.setattr(consensus, "AT_ONCE", 1)
+    second = method.fit(dense_federation())
+    assert same_bits(first.state, second.state)
 
 
 def test_answers_are_kept_up_to_a_number_of_bytes(monkeypatch):
