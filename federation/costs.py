@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -241,13 +240,12 @@ class Meter:
 
     def need(self, memory: Memory) -> None:
         """Book memory that is needed for a time, beside the answers that are kept."""
-        self.memory |= memory + Memory(self.answers.now)
+        self.memory |= memory + self.answers.now
 
-    def keep(self, answers: torch.Tensor) -> torch.Tensor:
+    def keep(self, answers: torch.Tensor, *, on_host: bool = False) -> torch.Tensor:
         """Book the memory of answers, as long as they are kept."""
-        kept, size = self.answers, answers.nbytes
-        kept.now += size
-        weakref.finalize(answers, kept.drop, size)
+        size = answers.nbytes
+        self.answers.keep(answers, Memory(0, size) if on_host else Memory(size))
         self.need(Memory())
         return answers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from dataclasses import dataclass
 
@@ -25,13 +26,18 @@ class Memory:
 
 
 class Answers:
-    """Bytes of networks' outputs for whole sets that are kept."""
+    """Networks' outputs for whole sets, as long as they are kept."""
 
     def __init__(self) -> None:
-        self.now = 0
+        self.now = Memory()
 
-    def drop(self, size: int) -> None:
-        self.now -= size
+    def keep(self, answers: torch.Tensor, memory: Memory) -> None:
+        """Count `memory` until the answers are gone."""
+        self.now += memory
+        weakref.finalize(answers, self._drop, memory)
+
+    def _drop(self, memory: Memory) -> None:
+        self.now = Memory(self.now.device - memory.device, self.now.host - memory.host)
 
 
 class Saved:

@@ -16,6 +16,7 @@ from torch import nn
 
 from fedtables.federation.channel import Packed
 from fedtables.federation.client import Client, Shard
+from fedtables.federation.costs import active_meter
 from fedtables.federation.data import Checkpoint, TrainingSet, state_of
 from fedtables.federation.federation import Federation
 from fedtables.federation.samples import aside
@@ -91,8 +92,8 @@ def private_hints(
     """On a client: `hints_of` the private images, kept in the host's memory, which has more room
     than a device's.
     """
-    hints = hints_of(normalise, teacher, shard.images, side)
-    return hints if hints.is_meta else hints.cpu()
+    hints, meter = hints_of(normalise, teacher, shard.images, side), active_meter()
+    return hints.cpu() if meter is None else meter.keep(hints, on_host=True)
 
 
 def learn_by_hints(
