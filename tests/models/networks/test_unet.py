@@ -2,10 +2,19 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from fedtables.models.catalogue import build
-from fedtables.models.networks.unet import LARGEST, NonLocal, UNet, unet_bn, unet_in
+from fedtables.models.networks.unet import (
+    LARGEST,
+    Doubling,
+    NonLocal,
+    UNet,
+    doubled,
+    unet_bn,
+    unet_in,
+)
 
 SIDES = (32, 32)
 
@@ -44,6 +53,20 @@ def test_parameters_by_hand():
 )
 def test_monais_networks_have_the_layers_that_were_counted_by_hand(name, inputs, outputs, count):
     assert parameters(name, inputs, outputs) == count
+
+
+def test_maps_are_doubled_as_pytorch_interpolates_linearly():
+    assert doubled(torch.tensor([[[0.0, 4.0]]])).tolist() == [[[0.0, 1.0, 3.0, 4.0]]]
+    for sides, mode in (((3, 5), "bilinear"), ((2, 1, 4), "trilinear")):
+        maps = torch.randn(2, 3, *sides, generator=torch.Generator().manual_seed(0))
+        expected = F.interpolate(maps, scale_factor=2, mode=mode)
+        torch.testing.assert_close(doubled(maps), expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(("name", "images"), [("segresnet", (8, 8)), ("segresnet-3d", (8, 8, 8))])
+def test_a_segresnet_doubles_its_maps_so(name, images):
+    model = build(name, 1, 2, images)
+    assert sum(isinstance(module, Doubling) for module in model.modules()) == 3
 
 
 class Mean(nn.Module):
