@@ -8,14 +8,17 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from fedtables.benchmarks.running.events import Context
+from fedtables.benchmarks.running.events import Context, Event
+from fedtables.benchmarks.running.machine import Deadline
 from fedtables.benchmarks.running.ray_executor import (
     Cluster,
     _reason,
+    _run_tasks,
     cluster_of,
     reach,
     refusal,
@@ -127,6 +130,47 @@ def test_ray_is_not_imported_unless_asked_for():
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+class OneTask:
+    """Ray, as far as a cell is given to it: what was asked for, and by which function."""
+
+    def __init__(self):
+        names = (
+            *("RayError", "WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError"),
+            *("OutOfMemoryError", "ObjectLostError"),
+        )
+        self.exceptions = SimpleNamespace(**{name: type(name, (Exception,), {}) for name in names})
+        self.asked = []
+
+    def remote(self, **options):
+        def task(function):
+            def begin(*arguments):
+                self.asked.append((function.__name__, options))
+                return len(self.asked)
+
+            return SimpleNamespace(remote=begin)
+
+        return task
+
+    def wait(self, running, timeout):
+        return running[:1], running[1:]
+
+    def get(self, reference):
+        return [Event("done", 0)]
+
+
+@pytest.mark.parametrize(("gpus", "own"), [(0, False), (1, True), (0.25, True)])
+def test_a_cell_on_a_gpu_has_a_process_that_no_other_cell_gets(gpus, own, tmp_path, monkeypatch):
+    for name in ("ray", "ray.util", "ray.util.scheduling_strategies"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(NodeAffinitySchedulingStrategy=None))
+    paper, table = registry.find_table("dlad/table2")
+    cells, ray = expand(paper, table, Selection())[:1], OneTask()
+    context, cluster = Context(str(tmp_path)), Cluster("local", 1, gpus, "shared")
+    assert [*_run_tasks(ray, cells, context, cluster, Deadline(), [0], 1)] == [Event("done", 0)]
+    [(function, options)] = ray.asked
+    assert (function == "_in_own_process") == (options.get("max_calls") == 1) == own
+    assert options["num_gpus"] == gpus
 
 
 # -- stages --
