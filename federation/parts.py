@@ -93,10 +93,13 @@ class Parts:
         return found
 
     def on(self, device: str) -> Parts:
-        """The same with samples and targets on a device; where they are larger than
-        `MOST_ON_DEVICE` together, as they are.
+        """The same with samples and targets on a device; as they are where they take more than
+        `MOST_ON_DEVICE` together, or than a third of a GPU.
         """
-        if bytes_of(self.held()) > MOST_ON_DEVICE:
+        most, kind = MOST_ON_DEVICE, torch.device(device)
+        if kind.type == "cuda":
+            most = min(most, torch.cuda.get_device_properties(kind).total_memory // 3)
+        if bytes_of(self.held()) > most:
             return self
         moved: dict[int, torch.Tensor] = {}
         return self._map(lambda tensor: moved.setdefault(id(tensor), tensor.to(device)))

@@ -119,7 +119,7 @@ SETTINGS = (
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2, gpu=3),
     Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=1_000, smoke=100, gpu=1_000),
     *as_class("fedmd", "digest_epochs digest_lr"),
-    Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32),
+    Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32, gpu=64),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=2, gpu=1),
     Setting("evaluation.last_epochs", 1, "assumed", "AUC at the end"),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),

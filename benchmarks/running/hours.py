@@ -92,7 +92,7 @@ sheets."""
 def _gpu(title: str, memory: int, share: float, source: str) -> Device:
     """A GPU that trains at a share of the H200's speeds."""
 
-    said = f"{source}; where a network was not measured, ResNet-18's speed"
+    said = f"{source}; other networks as ResNet-18"
 
     def at(way: int) -> Device:
         speeds = {load: share * both[way] for load, both in H200.items()}
@@ -104,16 +104,15 @@ def _gpu(title: str, memory: int, share: float, source: str) -> Device:
 GPUS = {
     "h200": _gpu(
         "NVIDIA H200 (141 GB)", 141, 1.0,
-        "measured in bf16, with CUDA graphs where they serve (docs/results/speed.md)",
+        "three networks measured in bf16 (docs/results/speed.md)",
     ),
     "h100": _gpu(
         "NVIDIA H100 (80 GB)", 80, 1.0,
-        "derived, not measured: the H200's, which has the same peak in bf16",
+        "derived, not measured: as an H200, which has the same peak in bf16",
     ),
     "a100": _gpu(
         "NVIDIA A100 (80 GB)", 80, A100_PEAK / PEAK,
-        "derived, not measured: the H200's by the ratio of both data sheets' peaks in bf16, 312 /"
-        " 989 TFLOP/s",
+        "derived, not measured: an H200's by the peaks in bf16, 312 / 989 TFLOP/s",
     ),
 }  # fmt: skip
 

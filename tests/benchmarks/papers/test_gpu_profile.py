@@ -63,10 +63,10 @@ def test_what_is_cut_is_said_below_the_table(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST_TABLES)
-def test_a_first_table_is_planned_to_end_in_half_an_hour_as_the_page_says(name):
+def test_a_first_table_is_planned_to_end_within_half_an_hour_as_the_page_says(name):
     plan = make_plan(expand(*registry.find_table(name), Selection(profile="gpu")))
     hours = GPUS["h100"].hours(plan)
-    assert 0.25 < hours < 0.5
+    assert hours < 0.5
     page = (ROOT / "docs" / "results" / "hours.md").read_text(encoding="utf-8")
     lines = page.partition("## Profile `gpu`\n")[2].splitlines()
     (line,) = [line for line in lines if line.startswith(f"| {name} |")]
