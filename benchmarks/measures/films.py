@@ -280,13 +280,12 @@ def pointing_of(run: FittedCell) -> Taken:
             "pointing is measured where it is known at which pixels a finding is; the test films"
             " have no such annotation"
         )
-    device = federation.networks.device
-    present, places = test.targets.to(device) == 1, test.places.to(device)
     hits, empty, pairs = list[float](), list[float](), 0
     for checkpoint in run.models:
         own = attention_maps(federation, checkpoint, test.images)
         task = task_of(federation, checkpoint)
         maps = aligned(own, (own.shape[-2], own.shape[-1]), task, federation.task)
+        present, places = test.targets.to(maps.device) == 1, test.places.to(maps.device)
         asked = present & ~maps.isnan().flatten(2).any(dim=2)
         if not asked.any():
             raise ValueError(f"no test film has a finding that {checkpoint.owner} knows")
@@ -294,7 +293,7 @@ def pointing_of(run: FittedCell) -> Taken:
         empty.append(float((maps[asked].flatten(1) == 0).all(dim=1).double().mean()))
         pairs = max(pairs, int(asked.sum()))
     means = (run.percent * float(np.mean(shares)) for shares in (hits, empty))
-    how = f"pointing of up to {pairs:,} findings of {len(present):,} test films"
+    how = f"pointing of up to {pairs:,} findings of {len(test.targets):,} test films"
     return Taken(tuple(map(Measurement, (POINTING, EMPTY), means)), how)
 
 
