@@ -5,7 +5,7 @@ hour.
 import pytest
 
 from fedtables.benchmarks.reporting.cards import reduced
-from fedtables.benchmarks.running.hours import GPUS, shown
+from fedtables.benchmarks.running.hours import GPUS
 from fedtables.benchmarks.running.plan import make_plan
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
@@ -71,4 +71,5 @@ def test_a_first_table_is_planned_to_end_within_half_an_hour_as_the_page_says(na
     page = (ROOT / "docs" / "results" / "hours.md").read_text(encoding="utf-8")
     lines = page.partition("## Profile `gpu`\n")[2].splitlines()
     (line,) = [line for line in lines if line.startswith(f"| {name} |")]
-    assert line.split(" | ")[4] == shown(hours)
+    # The page's plan is of all tables, whose like steps are followed once.
+    assert float(line.split(" | ")[4]) == pytest.approx(hours, rel=0.01)
