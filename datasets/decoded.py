@@ -1,9 +1,11 @@
 """Decoded samples on disk, mapped into memory: a set of many files is decoded once, for all
-commands and workers, and only what a run uses is read.
+commands and workers, and only what a run uses is read. So are values that are made of samples.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import math
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from fedtables.results.files import (
 
 MANY = 1_000
 """Files of a set from which its samples are kept decoded."""
+LARGE = 2**30
+"""Bytes from which on values that are made of a set are kept."""
 ANNOTATION = "annotation-"
 
 
@@ -43,6 +47,42 @@ def splits_of(entry: DataSource, reader: str, home: Path) -> Mapping[str, Split]
             _write(base, splits)
             return _mapped(base) or splits
         return splits
+
+
+def is_kept(shape: Sequence[int]) -> bool:
+    """Whether float32 values of this shape are kept on disk."""
+    return 4 * math.prod(shape) >= LARGE
+
+
+def values_of(key: str, shape: Sequence[int], fill: Callable[[np.ndarray], None]) -> np.ndarray:
+    """float32 values of `shape`, which `fill` writes. Large ones lie in the cache under `key`, and
+    are mapped from there; where the cache cannot be written or has no room, they are in memory.
+    """
+    if is_kept(shape):
+        file = cache_home() / "decoded" / f"{key}.npy"
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(file.with_suffix(".lock")):  # others wait, then map it
+                if not file.exists():
+                    _fill(file, shape, fill)
+                found: np.ndarray = np.load(file, mmap_mode="c")
+                return found
+    values = np.empty(shape, np.float32)
+    fill(values)
+    return values
+
+
+def _fill(file: Path, shape: Sequence[int], fill: Callable[[np.ndarray], None]) -> None:
+    """Raises OSError where there is no room: mapped memory without a disk behind it ends a
+    process.
+    """
+    if shutil.disk_usage(file.parent).free < 1.1 * 4 * math.prod(shape):
+        raise OSError(f"no room for {file}")
+    part = file.with_suffix(".part")
+    values = np.lib.format.open_memmap(part, "w+", np.float32, tuple(shape))
+    fill(values)
+    values.flush()
+    part.replace(file)
 
 
 def _arrays(split: Split) -> Iterator[tuple[str, np.ndarray]]:

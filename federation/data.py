@@ -30,6 +30,12 @@ def fetch(samples: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     return batch.to(positions.device, non_blocking=pinned)
 
 
+def mapped(planned: torch.Tensor) -> torch.Tensor:
+    """A tensor of a plan, marked as one that a run maps from disk."""
+    planned.mapped = True  # type: ignore[attr-defined]
+    return planned
+
+
 @dataclass(frozen=True)
 class TrainingSet:
     """What a network is trained on."""

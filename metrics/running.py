@@ -139,7 +139,7 @@ class Overlap(RunningMetrics):
 
     def rows(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Confusions (n, classes, classes)."""
-        predicted, lost = outputs.argmax(dim=1), unknown(outputs)
+        predicted, targets, lost = outputs.argmax(dim=1), targets.long(), unknown(outputs)
         predicted[lost] = (targets[lost] + 1) % self._classes
         return confusions(predicted, targets, self._classes, self._ignore)
 

@@ -140,7 +140,7 @@ class RegionOverlap(RunningMetrics):
         lost = spread(unknown(outputs), targets)
         by_region = []
         for channel, labels in enumerate(self._regions.values()):
-            truth = torch.isin(targets, torch.tensor(labels, device=targets.device))
+            truth = torch.isin(targets, torch.tensor(labels).to(targets))
             found = torch.where(lost, ~truth, predicted[:, channel])
             by_region.append(counts(found, truth, labelled))
         return torch.stack(by_region, dim=1)

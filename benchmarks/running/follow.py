@@ -124,6 +124,7 @@ class Follower:
                 parts = parts_on_meta(cell, data, seeds)
                 held = parts.held()
                 meter.held, size = frozenset(held), bytes_of(held)
+                mapped = {k: t for k, t in held.items() if getattr(t, "mapped", False)}
                 meter.on_host = size > MOST_ON_DEVICE
                 federation = assemble(
                     parts,
@@ -145,7 +146,7 @@ class Follower:
                 tuple(asks),
                 meter.work,
                 meter.memory,
-                Memory(0 if meter.on_host else size, size),
+                Memory(0 if meter.on_host else size, size - bytes_of(mapped)),
                 channel.total("up"),
                 channel.total("down"),
                 Workload(

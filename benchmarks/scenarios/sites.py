@@ -17,6 +17,7 @@ from fedtables.datasets.catalogue import ResolvedData
 from fedtables.datasets.source import (
     CLASS,
     MAP,
+    SEGMENTS,
     DataError,
     DataSource,
     Split,
@@ -106,14 +107,16 @@ class Site:
         return resize(torch.from_numpy(images), self.size).to(device)
 
     def annotation(self, split: str, indices: np.ndarray, name: str, device: str) -> torch.Tensor:
-        """Targets of one annotation: classes int64 (n,), or of pixels (n, ..., *sides)."""
+        """Targets of one annotation: classes int64 (n,), or of pixels (n, ..., *sides), segments
+        as uint8.
+        """
         if name == CLASS:
             return torch.from_numpy(self.labels(split)[indices]).to(device)
         about = annotations_of(self.source)[name]
         if device == "meta":
-            maps = about.kind == MAP
-            shape = (len(indices), *((about.size,) if maps else ()), *self.sides)
-            return torch.empty(shape, dtype=torch.float32 if maps else torch.int64, device="meta")
+            shape = (len(indices), *((about.size,) if about.kind == MAP else ()), *self.sides)
+            dtypes = {MAP: torch.float32, SEGMENTS: torch.uint8}
+            return torch.empty(shape, dtype=dtypes.get(about.kind, torch.int64), device="meta")
         values = annotated(catalogue.load(self.data.used)[split], name)[indices]
         return resize_targets(targets_of(about, values), self.size).to(device)
 
@@ -179,7 +182,9 @@ def together(
             numbers = np.unique(site.groups(split, indices), return_inverse=True)[1]
         parts.append((images, targets, torch.from_numpy(numbers + first).to(device)))
         first += int(numbers.max(initial=-1)) + 1
-    images, targets, groups = (torch.cat(maps) for maps in zip(*parts, strict=True))
+    images, targets, groups = (
+        torch.cat(maps) if len(maps) > 1 else maps[0] for maps in zip(*parts, strict=True)
+    )
     about = digest([site.identity(split, indices) for site, indices in held])
     return LabelledSet(images, targets, about, groups)
 

@@ -21,14 +21,16 @@ from fedtables.benchmarks.scenarios.sites import (
 )
 from fedtables.datasets import partitions
 from fedtables.datasets.catalogue import ResolvedData
+from fedtables.datasets.decoded import is_kept, values_of
 from fedtables.datasets.source import DataError
-from fedtables.federation.data import LabelledSet, PublicData
+from fedtables.federation.data import LabelledSet, PublicData, mapped
 from fedtables.federation.parts import Parts
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.values import Reconstruction, limits, random_columns, zero_filled
 from fedtables.federation.training.inputs import Normalisation, unit_range
 from fedtables.results.files import digest
 from fedtables.results.numbers import MOST, Bounds, Share
+from fedtables.results.sourcecode import code_digest
 
 TASKS = ("reconstruction",)
 """Values of `data.task` that are this scenario's."""
@@ -84,21 +86,32 @@ class SliceSite(Site):
         self, split: str, indices: np.ndarray, device: str
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Zero-filled slices and fully sampled ones, both float32 (n, 1, side, side)."""
-        stored = self.images(split, indices, device)
-        seen, truths = self._zero_filled(stored, split, indices), unit_range(stored)
-        if not self.how.clamp:
-            return seen, truths
-        bounds = limits(seen, self.how.clamp)
-        return seen.clamp(*bounds), truths.clamp(*bounds)
+        return (
+            self.slices(split, indices, device, seen=True),
+            self.slices(split, indices, device, seen=False),
+        )
 
-    def _zero_filled(self, stored: torch.Tensor, split: str, indices: np.ndarray) -> torch.Tensor:
-        seen = torch.empty(stored.shape, dtype=torch.float32, device=stored.device)
-        if not stored.is_meta:
-            columns = self.columns(split, indices).to(stored.device)
-            parts = (tensor.split(PART) for tensor in (seen, stored, columns))
-            for part, slices, measured in zip(*parts, strict=True):
-                part.copy_(zero_filled(unit_range(slices), measured))
-        return seen
+    def slices(self, split: str, indices: np.ndarray, device: str, *, seen: bool) -> torch.Tensor:
+        """Zero-filled slices, if they are what is `seen`, or fully sampled ones."""
+        shape = (len(indices), self.source.shape[0], *self.sides)
+        if device == "meta":
+            planned = torch.empty(shape, device="meta")
+            return mapped(planned) if is_kept(shape) else planned
+
+        def fill(values: np.ndarray) -> None:
+            for first in range(0, len(indices), PART):
+                part = slice(first, first + PART)
+                truths = unit_range(self.images(split, indices[part], "cpu"))
+                found = truths
+                if seen or self.how.clamp:
+                    found = zero_filled(truths, self.columns(split, indices[part]))
+                if self.how.clamp:
+                    bounds = limits(found, self.how.clamp)
+                    found = (found if seen else truths).clamp(*bounds)
+                values[part] = found.numpy()
+
+        key = digest([self.identity(split, indices), seen, code_digest(__name__)])
+        return torch.from_numpy(values_of(key, shape, fill)).to(device)
 
     def about(self) -> tuple[object, ...]:
         """Of the slices, and of what is measured of them."""
@@ -194,4 +207,5 @@ def _public(
         raise DataError(f"{data.public.used} is a site's own, and cannot be the public data too")
     public = replace(site, data=data.public)
     split, shown = public.shown(configuration.partition)
-    return PublicData(public.pairs(split, shown, device)[0], public.identity(split, shown))
+    images = public.slices(split, shown, device, seen=True)
+    return PublicData(images, public.identity(split, shown))

@@ -25,8 +25,8 @@ necrotic core, 2 oedema, 4 enhancing tumour."""
 
 
 class PixelClasses(LabelMaps):
-    """Outputs (n, classes, *sides) are scores of each pixel's classes; targets int64 (n, *sides)
-    are these, or what `classes_of` makes them of.
+    """Outputs (n, classes, *sides) are scores of each pixel's classes; targets (n, *sides) are
+    these, or what `classes_of` makes them of.
     """
 
     def classes_of(self, targets: torch.Tensor) -> torch.Tensor:
@@ -52,7 +52,7 @@ def _by_pixel(outputs: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Segmentation(PixelClasses):
-    """A label of `classes` for each pixel or voxel; targets int64 (n, *sides), 255 for none."""
+    """A label of `classes` for each pixel or voxel; targets uint8 (n, *sides), 255 for none."""
 
     classes: int
     metric_names: ClassVar[tuple[str, ...]] = ("miou",)
@@ -64,7 +64,8 @@ class Segmentation(PixelClasses):
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy over the labelled pixels of each image, (n,); 0 without any."""
         pixels = _by_pixel(outputs)
-        losses = F.cross_entropy(pixels, targets.flatten(), ignore_index=IGNORE, reduction="none")
+        wanted = targets.flatten().long()
+        losses = F.cross_entropy(pixels, wanted, ignore_index=IGNORE, reduction="none")
         labelled = (targets != IGNORE).flatten(1).sum(dim=1).clamp(min=1)
         return losses.view(len(targets), -1).sum(dim=1) / labelled
 
@@ -115,7 +116,7 @@ class Nuclei(PixelClasses):
 
 @dataclass(frozen=True)
 class Regions(LabelMaps):
-    """Overlapping regions, each by a sigmoid; targets int64 (n, *sides), 255 for no label."""
+    """Overlapping regions, each by a sigmoid; targets uint8 (n, *sides), 255 for no label."""
 
     regions: tuple[tuple[str, tuple[int, ...]], ...]
     """Name and labels of each."""

@@ -26,10 +26,12 @@ def task_of(annotation: Annotation) -> Task:
 def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
     """An annotation's array (`fedtables.datasets.source.annotated`) as targets of its task.
 
-    Classes (n,), segments and instances (n, *sides) as int64; a map (n, c, *sides) as float32, from
-    uint8 in [0, 1].
+    Classes (n,) and instances (n, *sides) as int64; segments (n, *sides) as uint8, as they are
+    stored; a map (n, c, *sides) as float32, from uint8 in [0, 1].
     """
     targets = torch.from_numpy(array)
+    if annotation.kind == SEGMENTS:
+        return targets
     if annotation.kind != MAP:
         return targets.long()
     return targets.float() / 255 if targets.dtype == torch.uint8 else targets
@@ -38,8 +40,9 @@ def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
 def resize_targets(targets: torch.Tensor, size: int | Sequence[int]) -> torch.Tensor:
     """Targets for samples with all sides of `size` pixels, or with the sides it lists.
 
-    Segments int64 (n, *sides) take the class in the middle of what a pixel covers; maps float32
-    (n, c, *sides) its mean, or are interpolated when they grow, as images are. Classes (n,) stay.
+    Segments and instances (n, *sides) take what is in the middle of a pixel; maps float32 (n, c,
+    *sides) the mean of what it covers, or are interpolated when they grow, as images are. Classes
+    (n,) stay.
     """
     if targets.ndim == 1:
         return targets

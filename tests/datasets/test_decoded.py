@@ -1,6 +1,7 @@
 """Decoded samples in the cache: when a set is decoded again, and that it is the same from there."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,3 +127,55 @@ def test_the_cache_counts_its_files_and_removes_them(counted, tmp_path):
     assert len(kept.files) == 1 + 2 * 4  # images, labels, findings and groups of both splits
     remove(kept)
     assert cached(tmp_path) == []
+
+
+# -- values that are made of samples --
+
+
+@pytest.fixture
+def filled(monkeypatch):
+    """Fills with 0, 1, 2, ..., and notes how often; values of 16 bytes are large."""
+    monkeypatch.setattr(decoded, "LARGE", 16)
+    times = []
+
+    def fill(values):
+        times.append(values.shape)
+        values[:] = np.arange(values.size).reshape(values.shape)
+
+    return fill, times
+
+
+def test_large_values_are_made_once_and_small_ones_each_time(filled):
+    fill, times = filled
+    large = [decoded.values_of("large", (2, 2), fill) for _ in range(2)]
+    small = [decoded.values_of("small", (3,), fill) for _ in range(2)]
+    assert [values.tolist() for values in large] == 2 * [[[0.0, 1.0], [2.0, 3.0]]]
+    assert [isinstance(values, np.memmap) for values in (*large, *small)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    large[0][:] = 9
+    assert decoded.values_of("large", (2, 2), fill)[1, 1] == 3.0
+    assert times == [(2, 2), (3,), (3,)]
+
+
+def test_where_there_is_no_room_values_are_in_memory(filled, monkeypatch):
+    fill, _ = filled
+    full = SimpleNamespace(free=0)
+    monkeypatch.setattr(decoded.shutil, "disk_usage", lambda folder: full)
+    values = decoded.values_of("large", (4,), fill)
+    assert (values.tolist(), isinstance(values, np.memmap)) == ([0.0, 1.0, 2.0, 3.0], False)
+
+
+def test_a_file_that_a_killed_process_left_half_filled_counts_for_nothing(filled):
+    fill, _ = filled
+
+    def killed(values):
+        values[0] = 7
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        decoded.values_of("large", (4,), killed)
+    assert decoded.values_of("large", (4,), fill).tolist() == [0.0, 1.0, 2.0, 3.0]

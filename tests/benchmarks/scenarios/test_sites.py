@@ -24,7 +24,7 @@ def test_samples_and_targets_have_the_sides_that_networks_see(scenes, size, side
     images = site.images("test", FIRST, "cpu")
     assert images.shape == planned.images("test", FIRST, "meta").shape == (2, 3, *sides)
     targets = site.annotation("test", FIRST, "segment_semantic", "cpu")
-    assert (targets.shape, targets.dtype) == ((2, *sides), torch.int64)
+    assert (targets.shape, targets.dtype) == ((2, *sides), torch.uint8)
     shape = planned.annotation("test", FIRST, "segment_semantic", "meta").shape
     assert shape == (2, *sides)
 

@@ -11,7 +11,7 @@ from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.scenarios.slices import SliceSettings, SliceSite
 from fedtables.benchmarks.tables.spec import SpecError
-from fedtables.datasets import catalogue
+from fedtables.datasets import catalogue, decoded
 from fedtables.datasets.partitions import PartitionError
 from fedtables.datasets.source import DataError
 from fedtables.federation.seeds import Seeds
@@ -78,6 +78,18 @@ def test_a_data_set_is_a_client_whose_slices_are_undersampled():
     assert parts.task == Reconstruction(1, 4.0, 0.08)
     assert (parts.image_shape, parts.validation) == ((1, 32, 32), None)
     assert len(parts.public) == 0
+
+
+def test_large_sets_of_slices_are_the_same_from_the_cache(monkeypatch):
+    memory = made()
+    monkeypatch.setattr(decoded, "LARGE", 1)
+    for _ in range(2):
+        disk = made()
+        for one, other in zip(memory.clients, disk.clients, strict=True):
+            assert all(map(torch.equal, held(one), held(other)))
+    planned = made("meta").held().values()
+    marked = [tensor for tensor in planned if getattr(tensor, "mapped", False)]
+    assert len(marked) == 2 * (3 + 3)  # images and targets of three clients and three test sets
 
 
 def test_some_sites_train_and_hold_what_they_hold_beside_the_others():

@@ -131,11 +131,11 @@ def test_each_kind_of_annotation_has_its_task(kind, task):
     assert task_of(Annotation(kind, 4)) == task
 
 
-def test_classes_and_segments_become_integers_and_maps_values_from_0_to_1():
+def test_classes_become_integers_segments_bytes_and_maps_values_from_0_to_1():
     classes = targets_of(Annotation(CLASS, 3), np.array([2, 0]))
     segments = targets_of(Annotation(SEGMENTS, 3), np.array([[[2, 255]]], np.uint8))
     maps = targets_of(Annotation(MAP, 1), np.array([[[[0, 51, 255]]]], np.uint8))
-    assert (classes.dtype, segments.dtype, maps.dtype) == (torch.int64, torch.int64, torch.float32)
+    assert (classes.dtype, segments.dtype, maps.dtype) == (torch.int64, torch.uint8, torch.float32)
     assert (classes.tolist(), segments.tolist()) == ([2, 0], [[[2, 255]]])
     torch.testing.assert_close(maps, torch.tensor([[[[0.0, 0.2, 1.0]]]]))
 
