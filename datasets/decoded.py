@@ -59,12 +59,14 @@ def values_of(key: str, shape: Sequence[int], fill: Callable[[np.ndarray], None]
     are mapped from there; where the cache cannot be written or has no room, they are in memory.
     """
     if is_kept(shape):
-        file = cache_home() / "decoded" / f"{key}.npy"
-        with contextlib.suppress(OSError):
+        header = cache_home() / "decoded" / f"{key}.json"
+        file = header.with_name(f"{key}.values.npy")
+        with contextlib.suppress(OSError, ValueError, ResultsError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(file.with_suffix(".lock")):  # others wait, then map it
-                if not file.exists():
+            with FileLock(header.with_suffix(".lock")):  # others wait, then map it
+                if not header.exists():
                     _fill(file, shape, fill)
+                    write_sealed_json(header, {"values": list(shape)})
                 found: np.ndarray = np.load(file, mmap_mode="c")
                 return found
     values = np.empty(shape, np.float32)
@@ -78,11 +80,9 @@ def _fill(file: Path, shape: Sequence[int], fill: Callable[[np.ndarray], None]) 
     """
     if shutil.disk_usage(file.parent).free < 1.1 * 4 * math.prod(shape):
         raise OSError(f"no room for {file}")
-    part = file.with_suffix(".part")
-    values = np.lib.format.open_memmap(part, "w+", np.float32, tuple(shape))
+    values = np.lib.format.open_memmap(file, "w+", np.float32, tuple(shape))
     fill(values)
     values.flush()
-    part.replace(file)
 
 
 def _arrays(split: Split) -> Iterator[tuple[str, np.ndarray]]:

@@ -12,9 +12,11 @@ from fedtables.datasets.digests import splits_digest
 from fedtables.datasets.source import FINDINGS, Annotation, Split
 from fedtables.datasets.sources.digits import SOURCES
 from fedtables.results.cached import entries, remove
+from fedtables.results.files import cache_home, digest
 
 NAMES = ("edema", "mass")
 ENTRY = replace(SOURCES[0], annotations={"findings": Annotation(FINDINGS, 2, names=NAMES)})
+KEY = digest("values")
 READER = "fedtables.datasets.sources.digits"
 
 
@@ -147,8 +149,8 @@ def filled(monkeypatch):
 
 def test_large_values_are_made_once_and_small_ones_each_time(filled):
     fill, times = filled
-    large = [decoded.values_of("large", (2, 2), fill) for _ in range(2)]
-    small = [decoded.values_of("small", (3,), fill) for _ in range(2)]
+    large = [decoded.values_of(KEY, (2, 2), fill) for _ in range(2)]
+    small = [decoded.values_of(KEY, (3,), fill) for _ in range(2)]
     assert [values.tolist() for values in large] == 2 * [[[0.0, 1.0], [2.0, 3.0]]]
     assert [isinstance(values, np.memmap) for values in (*large, *small)] == [
         True,
@@ -157,15 +159,17 @@ def test_large_values_are_made_once_and_small_ones_each_time(filled):
         False,
     ]
     large[0][:] = 9
-    assert decoded.values_of("large", (2, 2), fill)[1, 1] == 3.0
+    assert decoded.values_of(KEY, (2, 2), fill)[1, 1] == 3.0
     assert times == [(2, 2), (3,), (3,)]
+    [kept] = entries(cache_home(), "decoded")
+    assert [file.suffix for file in kept.files] == [".json", ".npy"]
 
 
 def test_where_there_is_no_room_values_are_in_memory(filled, monkeypatch):
     fill, _ = filled
     full = SimpleNamespace(free=0)
     monkeypatch.setattr(decoded.shutil, "disk_usage", lambda folder: full)
-    values = decoded.values_of("large", (4,), fill)
+    values = decoded.values_of(KEY, (4,), fill)
     assert (values.tolist(), isinstance(values, np.memmap)) == ([0.0, 1.0, 2.0, 3.0], False)
 
 
@@ -177,5 +181,5 @@ def test_a_file_that_a_killed_process_left_half_filled_counts_for_nothing(filled
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        decoded.values_of("large", (4,), killed)
-    assert decoded.values_of("large", (4,), fill).tolist() == [0.0, 1.0, 2.0, 3.0]
+        decoded.values_of(KEY, (4,), killed)
+    assert decoded.values_of(KEY, (4,), fill).tolist() == [0.0, 1.0, 2.0, 3.0]
