@@ -119,8 +119,16 @@ def test_every_method_keeps_to_its_device_and_sends_what_a_true_run_sends(name, 
         follow(other, tmp_path / str(number), cuts=False)
 
 
+BY_BATCH = {
+    *("dlad", "ds-fl", "fedad", "fedavg", "fedbe", "feddf", "fedkd-gong", "fedmd-plus", "fedproto"),
+    *("fedsa", "fixmatch", "labeled-distillation", "noisy-student", "pseudo-label"),
+}
+"""Methods that take samples by batch in a way of their own; all others with the slow tests."""
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in METHODS]
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n not in BY_BATCH)) for n in METHODS],
 )
 def test_every_method_takes_samples_by_batch_that_stay_in_host_memory(
     name, tmp_path, brief, monkeypatch
