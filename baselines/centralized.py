@@ -40,6 +40,9 @@ class Centralized(Method):
         def upload(shard: Shard) -> tuple[torch.Tensor, torch.Tensor]:
             channel, number = federation.channel, client.index
             images = channel.up(number, "images", {"images": shard.images})["images"]
-            return images, channel.up(number, "labels", {"targets": shard.targets})["targets"]
+            targets = shard.targets
+            if federation.task.dense and not targets.is_floating_point():
+                targets = targets.long()  # as labels cross
+            return images, channel.up(number, "labels", {"targets": targets})["targets"]
 
         return client.run(upload)

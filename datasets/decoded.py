@@ -4,6 +4,7 @@ commands and workers, and only what a run uses is read. So are values that are m
 
 import contextlib
 import math
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -64,25 +65,34 @@ def values_of(key: str, shape: Sequence[int], fill: Callable[[np.ndarray], None]
         with contextlib.suppress(OSError, ValueError, ResultsError):
             file.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(header.with_suffix(".lock")):  # others wait, then map it
-                if not header.exists():
+                if not (header.exists() and file.exists()):
                     _fill(file, shape, fill)
                     write_sealed_json(header, {"values": list(shape)})
                 found: np.ndarray = np.load(file, mmap_mode="c")
-                return found
+                if found.shape == tuple(shape):
+                    return found
     values = np.empty(shape, np.float32)
     fill(values)
     return values
 
 
 def _fill(file: Path, shape: Sequence[int], fill: Callable[[np.ndarray], None]) -> None:
-    """Raises OSError where there is no room: mapped memory without a disk behind it ends a
-    process.
+    """Raises OSError where there is no room, which is taken first: mapped memory without a disk
+    behind it would end the process. Then nothing stays.
     """
-    if shutil.disk_usage(file.parent).free < 1.1 * 4 * math.prod(shape):
-        raise OSError(f"no room for {file}")
-    values = np.lib.format.open_memmap(file, "w+", np.float32, tuple(shape))
-    fill(values)
-    values.flush()
+    file.unlink(missing_ok=True)  # what a killed process left; who has mapped it keeps it
+    try:
+        if shutil.disk_usage(file.parent).free < 1.1 * 4 * math.prod(shape):
+            raise OSError(f"no room for {file}")
+        values = np.lib.format.open_memmap(file, "w+", np.float32, tuple(shape))
+        if hasattr(os, "posix_fallocate"):
+            with file.open("r+b") as opened:
+                os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+        fill(values)
+        values.flush()
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
 
 
 def _arrays(split: Split) -> Iterator[tuple[str, np.ndarray]]:

@@ -16,6 +16,7 @@ import safetensors.torch
 import torch
 
 from fedtables.federation.costs import active_meter
+from fedtables.federation.memory import Memory
 
 PAYLOADS = frozenset(
     {
@@ -208,6 +209,8 @@ class Channel:
             }
         transfer = Transfer(self.round, direction, kind, client, size)
         meter = active_meter()
+        if meter is not None:
+            meter.need(Memory(0, 2 * size))  # as it is encoded, and decoded
         self.book(transfer, meter.times if meter is not None else 1)
         return self.deliver(transfer, received)
 

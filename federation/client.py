@@ -59,20 +59,20 @@ class Shard:
 
     @property
     def images(self) -> torch.Tensor:
-        """A copy of the images as they are stored, (n, c, *sides)."""
+        """A copy of the images as and where they are stored, (n, c, *sides)."""
         return self._shown(fetch(self._images, self._indices))
 
     @property
     def targets(self) -> torch.Tensor:
-        """A copy of the targets, (n, ...)."""
+        """A copy of the targets where they are stored, (n, ...)."""
         return self._shown(fetch(self._targets, self._indices))
 
     def images_at(self, positions: torch.Tensor) -> torch.Tensor:
-        """A copy of the images at some positions (m,) of the shard; (m, c, *sides)."""
+        """A copy of the images at some positions (m,), on their device; (m, c, *sides)."""
         return self._shown(fetch(self._images, fetch(self._indices, positions)))
 
     def targets_at(self, positions: torch.Tensor) -> torch.Tensor:
-        """A copy of the targets at some positions (m,) of the shard; (m, ...)."""
+        """A copy of the targets at some positions (m,), on their device; (m, ...)."""
         return self._shown(fetch(self._targets, fetch(self._indices, positions)))
 
     def _shown(self, samples: torch.Tensor) -> torch.Tensor:

@@ -126,7 +126,8 @@ class Meter:
         self.work = Work()
         """What has been booked so far."""
         self.peak_bytes = 0
-        """Of training: all that a step keeps for its passes back, whether at one time or not."""
+        """Of training, for a table's measure: all that a step keeps for its passes back, whether at
+        one time or not."""
         self.memory = Memory()
         """What is held at one time, at most, beside `held`."""
         self.answers = Answers()
@@ -191,7 +192,9 @@ class Meter:
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
-        """Book tensor operations inside, which no loop here books: those of a step."""
+        """Book tensor operations inside, which no loop here books: those of a step. Of memory it
+        knows what is kept for passes back, not gradients and moments of optimisers.
+        """
         saved = Saved()
         outer, outer_shared = self._counter, self._shared
         self._shared = Counter()
@@ -263,12 +266,14 @@ class Meter:
         epochs: float,
         batch_size: int,
         *,
+        targets: torch.Tensor | None = None,
         replayable: bool = False,
         further: int = 0,
     ) -> None:
         """Book passes over `images` (of drawn samples the mean); `replayable` for CUDA graphs.
 
-        `further` forward passes of the same network are taken of each batch without gradients.
+        Memory is that of copies of images and `targets` too. `further` forward passes of the same
+        network are taken of each batch without gradients.
         """
         one = self._per_sample(model, tuple(images.shape[1:]))
         copied = 0 if images.untyped_storage()._cdata in self.held else images.nbytes
@@ -285,6 +290,8 @@ class Meter:
             replayable_flops=flops if replayable else 0,
             shares=shares,
         )
+        if targets is not None and targets.untyped_storage()._cdata not in self.held:
+            copied += targets.nbytes
         self.need(Memory(peak, copied) if self.on_host else Memory(peak + copied))
 
     def book_looks(self, epochs: int, after_epoch: Callable[[int], None] | None) -> None:

@@ -16,18 +16,21 @@ MOST_ON_DEVICE = 24 * 2**30
 Change = Callable[[torch.Tensor], torch.Tensor]
 
 
-def fetch(samples: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """`samples` (n, ...) at `positions` (m,), on the device of the positions, wherever the samples
-    lie: (m, ...). While planning, where indexing takes long, the shape alone.
+def fetch(
+    samples: torch.Tensor, positions: torch.Tensor, device: torch.device | None = None
+) -> torch.Tensor:
+    """`samples` (n, ...) at `positions` int64 (m,), on the device of the positions or on another,
+    wherever the samples lie: (m, ...). While planning, where indexing takes long, the shape alone.
     """
+    device = device or positions.device
     if samples.is_meta:
         return samples.new_empty((len(positions), *samples.shape[1:]))
-    if samples.device == positions.device:
+    if samples.device == device:
         return samples[positions]
-    shape, pinned = (len(positions), *samples.shape[1:]), positions.is_cuda
+    shape, pinned = (len(positions), *samples.shape[1:]), device.type == "cuda"
     batch = torch.empty(shape, dtype=samples.dtype, device=samples.device, pin_memory=pinned)
     torch.index_select(samples, 0, positions.to(samples.device), out=batch)
-    return batch.to(positions.device, non_blocking=pinned)
+    return batch.to(device, non_blocking=pinned)
 
 
 def mapped(planned: torch.Tensor) -> torch.Tensor:
@@ -56,7 +59,7 @@ class PublicData:
     """The public set: images, and no labels at all."""
 
     images: torch.Tensor
-    """As stored, (n, c, *sides), on the run's device."""
+    """As stored, (n, c, *sides); those of a large set in host memory."""
     digest: str
     """Identifies the content in stage keys."""
     window: Window | None = None

@@ -26,18 +26,21 @@ class Memory:
 
 
 class Answers:
-    """Networks' outputs for whole sets, as long as they are kept."""
+    """Networks' outputs for whole sets, as long as they, or views of them, are kept."""
 
     def __init__(self) -> None:
-        self.now = Memory()
+        self._kept: dict[int, Memory] = {}
+
+    @property
+    def now(self) -> Memory:
+        return sum(self._kept.values(), Memory())
 
     def keep(self, answers: torch.Tensor, memory: Memory) -> None:
-        """Count `memory` until the answers are gone."""
-        self.now += memory
-        weakref.finalize(answers, self._drop, memory)
-
-    def _drop(self, memory: Memory) -> None:
-        self.now = Memory(self.now.device - memory.device, self.now.host - memory.host)
+        """Count `memory` until the answers are gone; of known ones in place of what it was."""
+        storage = answers.untyped_storage()
+        if storage._cdata not in self._kept:
+            weakref.finalize(storage, self._kept.pop, storage._cdata)
+        self._kept[storage._cdata] = memory
 
 
 class Saved:

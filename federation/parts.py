@@ -186,8 +186,8 @@ def put_together(
     protection: Protection | None = None,
     oracle: frozenset[str] = frozenset(),
 ) -> Federation:
-    """The federation, with the samples on the run's device; a method that fits it may know what
-    `oracle` says.
+    """The federation, with the samples where `Parts.on` has them; a method that fits it may know
+    what `oracle` says.
 
     Raises ValueError for an augmentation of images whose targets are values of every pixel, a
     network that does not learn the task, and what `Federation` refuses.

@@ -284,7 +284,7 @@ class Server(parties.Server):
     """What the server holds; counts are of pixels of each class."""
 
     maps: list[torch.Tensor]
-    """Label maps of each client, int64 (n_k, h, w)."""
+    """Label maps of each client, int16 (n_k, h, w)."""
     teachers: list[nn.Module]
     """T_k of each client; only the client calls it."""
     epoch: int = 0

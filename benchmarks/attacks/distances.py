@@ -171,7 +171,7 @@ def _others(
     if source == GENERATED:
         chosen = seeds.numpy("attack", "samples", client.index).permutation(len(known))[:count]
         return unit_range(known[torch.from_numpy(chosen).to(known.device)])
-    return nearest(unit_range(private[:count]), unit_range(known))
+    return nearest(unit_range(private[:count]), unit_range(known.to(private.device)))
 
 
 def nearest(images: Tensor, others: Tensor) -> Tensor:

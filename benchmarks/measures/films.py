@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from fedtables.benchmarks.measures.final import Final, scarce_findings
+from fedtables.benchmarks.scenarios.scenario import built_on
 from fedtables.benchmarks.tables.measure import Config, FittedCell, Measure, Taken, counted
 from fedtables.benchmarks.tables.registry import find_scenario
 from fedtables.results.arrays import pack
@@ -128,7 +129,8 @@ def attention_maps(federation: Federation, model: Checkpoint, images: torch.Tens
     parts = []
     for part in images.split(BATCH):
         with torch.no_grad():
-            features = encode(network, federation.normalise(unit_range(part)))
+            seen = federation.normalise(unit_range(part.to(federation.networks.device)))
+            features = encode(network, seen)
         parts.append(class_attention(network, features, create_graph=False)[1].detach())
     return torch.cat(parts)
 
@@ -229,7 +231,7 @@ def tested(run: FittedCell) -> tuple[LabelledSet, list[str], str]:
 
     configuration = Configuration.parse(run.config)
     scenario = find_scenario(configuration.data.task)
-    wanted, device = configuration.evaluation.test, str(run.federation.networks.device)
+    wanted, device = configuration.evaluation.test, built_on(run.federation.networks.device)
     source = next(source for source in run.sources if source.asked == wanted)
     test, findings = scenario.test_set(configuration, source, run.seeds, device)
     return test, list(findings), source.label

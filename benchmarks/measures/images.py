@@ -65,8 +65,13 @@ class Synthesis(Measure):
             raise ValueError(
                 f"{run.name} kept no images of every client; set {run.name}.samples above 0"
             )
+        import torch
+
         each = len(made) // len(clients)
-        held = [client.run(lambda s: (s.images[:each], s.targets[:each])) for client in clients]
+        first = torch.arange(each, device=made.device)
+        held = [
+            client.run(lambda s: (s.images_at(first), s.targets_at(first))) for client in clients
+        ]
         how = f"of {len(made)} images, each client's first"
         if made.is_meta:
             return Taken((), how)

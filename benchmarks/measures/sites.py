@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedtables.benchmarks.scenarios.scenario import built_on
 from fedtables.benchmarks.tables.measure import (
     FittedCell,
     Measure,
@@ -72,7 +73,7 @@ class BySite(Measure):
         configuration, scenario = _of(run)
         if configuration.evaluation.on == "validation":
             return {"validation": run.federation.evaluation.require_validation()}
-        device = str(run.federation.networks.device)
+        device = built_on(run.federation.networks.device)
         return scenario.test_sets(configuration, run.sources, device)
 
     def picture(self, run: FittedCell, sites: Mapping[str, LabelledSet]) -> str:

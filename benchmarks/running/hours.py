@@ -91,7 +91,6 @@ sheets."""
 
 def _gpu(title: str, memory: int, share: float, source: str) -> Device:
     """A GPU that trains at a share of the H200's speeds."""
-
     said = f"{source}; other networks as ResNet-18"
 
     def at(way: int) -> Device:
@@ -248,9 +247,10 @@ def is_sum(name: str) -> bool:
 PAGE = """# Hours
 
 A table's line is what it takes alone, with one seed. Bold lines are sums: they count shared work
-once. Hours are FLOPs over the speed of one GPU in bf16, with CUDA graphs. They are estimates. GB
-are those of all runs, both ways. Memory is that of the largest process, its samples among it,
-beside the framework: of the GPU, and of its host. Samples above 24 GiB stay in the host's.
+once. Hours are FLOPs over the speed of one GPU in bf16, with CUDA graphs. Networks unlike ResNet-18
+may take several times as long. GB are those of all runs, both ways. Memory is that of the largest
+process, its samples among it, beside the framework: of the GPU, and of its host. Samples above 24
+GiB stay in the host's.
 """
 
 

@@ -125,9 +125,8 @@ def print_plan(
         console.print(
             f"estimate: {here.hours(plan):,.2f} {here.title}-hours on this machine, at"
             f" {here.speed:.1e} FLOP/s ({here.source});"
-            f" peak memory about {plan.memory.device / hours.GIB:.2f} GiB per process, and"
-            f" {plan.memory.host / hours.GIB:.2f} GiB of the host beside a GPU, without the"
-            " framework",
+            f" memory of a process about {plan.memory.device / hours.GIB:.2f} GiB on a GPU and"
+            f" {plan.memory.host / hours.GIB:.2f} GiB on its host, without the framework",
             soft_wrap=True,
         )
         for gpu in gpus:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fedtables.benchmarks.scenarios.configuration import Configuration
-from fedtables.benchmarks.scenarios.scenario import DataSets
+from fedtables.benchmarks.scenarios.scenario import DataSets, built_on
 from fedtables.benchmarks.tables.registry import MethodEntry, find_scenario
 from fedtables.benchmarks.tables.spec import DUPLICATES, Scalar
 from fedtables.federation.federation import Federation
@@ -38,8 +38,7 @@ def build_federation(
     no scenario claims, ValueError for what `assemble` refuses.
     """
     scenario = find_scenario(configuration.data.task)
-    device = "meta" if run.device == "meta" else "cpu"
-    parts = scenario.parts(configuration, data, run.seeds, device)
+    parts = scenario.parts(configuration, data, run.seeds, built_on(run.device))
     return assemble(parts, configuration, method, run)
 
 

@@ -17,3 +17,8 @@ class DataSets:
     """Of the clients' samples, where they are of another."""
     others: tuple[ResolvedData, ...] = ()
     """Of further sites, and of test samples that are none of the clients'."""
+
+
+def built_on(device: object) -> str:
+    """Where the samples of a run on a device are built: in host memory, or as sizes for a plan."""
+    return "meta" if str(device) == "meta" else "cpu"

@@ -36,6 +36,8 @@ TASKS = ("reconstruction",)
 """Values of `data.task` that are this scenario's."""
 PART = 500
 """Slices that are transformed at a time."""
+MADE_BY = ("tasks.values", "training.inputs", "windows")
+"""Modules of what makes a slice of what is stored."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class SliceSite(Site):
                     found = (found if seen else truths).clamp(*bounds)
                 values[part] = found.numpy()
 
-        key = digest([self.identity(split, indices), seen, code_digest(__name__)])
+        code = [code_digest(f"fedtables.federation.{module}") for module in MADE_BY]
+        key = digest([self.identity(split, indices), seen, code])
         return torch.from_numpy(values_of(key, shape, fill)).to(device)
 
     def about(self) -> tuple[object, ...]:

@@ -156,7 +156,7 @@ class Critic:
     """E[D_k(x')] of the last step's batch, a constant; the client's."""
 
     def send_conditions(self) -> torch.Tensor:
-        """The client's label maps as they reach the server, int64 (n_k, h, w): what the task makes
+        """The client's label maps as they reach the server, int16 (n_k, h, w): what the task makes
         of its targets.
 
         Raises ValueError for numbers above `MOST`.
@@ -164,15 +164,17 @@ class Critic:
         task = conditioned(self.federation.task)
 
         def label_maps(shard: Shard) -> torch.Tensor:
-            held = task.label_maps(shard.targets)
-            highest = int(values(held.amax()))
-            if highest > MOST:
-                raise ValueError(f"label maps have numbers up to {MOST}, not {highest}")
-            return held.to(torch.int16)
+            parts = []
+            for targets in shard.targets.split(500):
+                held = task.label_maps(targets)
+                highest = int(values(held.amax()))
+                if highest > MOST:
+                    raise ValueError(f"label maps have numbers up to {MOST}, not {highest}")
+                parts.append(held.to(torch.int16))
+            return torch.cat(parts)
 
         maps = {"maps": self.client.run(label_maps)}
-        sent = self.federation.channel.up(self.client.index, "conditions", maps)
-        return sent["maps"].long()
+        return self.federation.channel.up(self.client.index, "conditions", maps)["maps"]
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
         """Draw the order of `epoch`; a client with fewer samples than it takes begins again."""
@@ -311,7 +313,8 @@ def label_maps_at(
     critics: Sequence[Critic], maps: Sequence[torch.Tensor], step: int
 ) -> list[torch.Tensor]:
     """The label maps of each client that a step is about, int64 (batch size, h, w)."""
-    return [fetch(held, critic.positions(step)) for critic, held in zip(critics, maps, strict=True)]
+    pairs = zip(critics, maps, strict=True)
+    return [fetch(held, critic.positions(step)).long() for critic, held in pairs]
 
 
 def synthesise(

@@ -56,8 +56,9 @@ def gradient_at(
     total = [torch.zeros_like(w) for w in parameters.values()]
     model.eval()
     for images, targets in zip(shard.images.split(size), shard.targets.split(size), strict=True):
-        inputs = federation.normalise(unit_range(images))
-        loss = task.loss(federation.forward(model, inputs), targets).sum() / len(shard)
+        inputs = federation.normalise(unit_range(images.to(federation.networks.device)))
+        outputs = federation.forward(model, inputs)
+        loss = task.loss(outputs, targets.to(outputs.device)).sum() / len(shard)
         parts = torch.autograd.grad(loss, list(parameters.values()))
         total = [so_far + part for so_far, part in zip(total, parts, strict=True)]
     return dict(zip(parameters, total, strict=True))

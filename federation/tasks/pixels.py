@@ -30,7 +30,7 @@ class PixelClasses(LabelMaps):
     """
 
     def classes_of(self, targets: torch.Tensor) -> torch.Tensor:
-        """The class of every pixel, int64 (n, *sides); another number where there is no label."""
+        """The class of every pixel (n, *sides); another number where there is no label."""
         return targets
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:

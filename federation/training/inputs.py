@@ -130,9 +130,14 @@ class Inputs:
         return self.normalise(changed), targets if moved is None else moved
 
 
-def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-    """Shuffled batches of indices; a last single sample is left out (BatchNorm cannot take it)."""
+def batches(
+    samples: int, batch_size: int, generator: torch.Generator, device: torch.device | None = None
+) -> Iterator[torch.Tensor]:
+    """Shuffled batches of indices, on the generator's device or where they are wanted; a last
+    single sample is left out (BatchNorm cannot take it).
+    """
     order = torch.randperm(samples, generator=generator, device=generator.device)
+    order = order.to(device or order.device)
     yield from order.split(batch_size)[: batch_count(samples, batch_size)]
 
 

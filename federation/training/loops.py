@@ -119,7 +119,13 @@ def _steps(
         images, size = samples.images, plan.batch_size
         further = steady.passes if steady is not None else 0
         meter.book_training(
-            model, images, plan.epochs, size, replayable=replayable, further=further
+            model,
+            images,
+            plan.epochs,
+            size,
+            targets=samples.targets,
+            replayable=replayable,
+            further=further,
         )
         meter.book_looks(plan.epochs, after_epoch)
         return
@@ -167,10 +173,12 @@ def _steps(
         total.zero_()
         if replayed:
             rate.fill_(next(rates))
-        for batch in batches(len(samples), plan.batch_size, inputs.generator):
+        # Of samples in host memory by an order that lies there: no step waits for the device.
+        place = samples.images.device
+        for batch in batches(len(samples), plan.batch_size, inputs.generator, place):
             see(len(batch))
             take = whole_step if len(batch) == plan.batch_size else step
-            take(*(fetch(tensor, batch) for tensor in stored))
+            take(*(fetch(tensor, batch, device) for tensor in stored))
             yield len(batch)
         if not math.isfinite(total.item()):
             raise DivergedError(

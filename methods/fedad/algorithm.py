@@ -203,8 +203,8 @@ class FedAD(Method):
             if self.dropped:
                 return self.answers(federation, received).cut(cut)
             parts = parts_of(received.logits[0])  # of all at once there would be several copies
-            said = (self.answers(federation, received, part).ensemble() for part in parts)
-            return joined([ensemble.cut(cut) for ensemble in said])
+            said = [self.answers(federation, received, part).ensemble() for part in parts]
+            return joined(said).cut(cut)
         for client, teacher in zip(clients, teachers, strict=True):
             one = self.answer(federation, client, teacher, images[:1])
             for kind, values in zip(("logits", "attention"), one, strict=True):

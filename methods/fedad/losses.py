@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -109,10 +110,12 @@ def joined(parts: Sequence[Ensemble]) -> Ensemble:
     first, *others = parts
     if not others:
         return first
-    names = ("logits", "consensus", "diversity")
-    fields = {name: [getattr(part, name) for part in parts] for name in names}
-    tensors = {name: torch.cat(of) for name, of in fields.items() if of[0] is not None}
-    return Ensemble(known=first.known, **tensors)
+
+    def whole(name: str) -> Any:
+        own = [getattr(part, name) for part in parts]
+        return None if own[0] is None else torch.cat(own)
+
+    return Ensemble(whole("logits"), first.known, whole("consensus"), whole("diversity"))
 
 
 @dataclass(frozen=True)

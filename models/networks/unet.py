@@ -155,8 +155,9 @@ def monai_unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: i
 
 
 class Doubling(nn.Upsample):
-    """Linear interpolation to twice the sides. PyTorch's own repeats itself on a GPU only in a form
-    whose operations take a CPU eleven times as long as those of `doubled`.
+    """Linear interpolation to twice the sides. PyTorch's own repeats itself on a GPU in a slow form
+    only: on a CPU its operations take eleven times as long as those of `doubled`. On a GPU neither
+    was measured.
     """
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:

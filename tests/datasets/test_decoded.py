@@ -165,6 +165,14 @@ def test_large_values_are_made_once_and_small_ones_each_time(filled):
     assert [file.suffix for file in kept.files] == [".json", ".npy"]
 
 
+def test_values_whose_file_is_gone_are_made_again(filled):
+    fill, times = filled
+    decoded.values_of(KEY, (4,), fill)
+    (cache_home() / "decoded" / f"{KEY}.values.npy").unlink()
+    again = decoded.values_of(KEY, (4,), fill)
+    assert (len(times), isinstance(again, np.memmap)) == (2, True)
+
+
 def test_where_there_is_no_room_values_are_in_memory(filled, monkeypatch):
     fill, _ = filled
     full = SimpleNamespace(free=0)

@@ -75,6 +75,18 @@ def test_memory_is_what_is_kept_at_one_time_answers_among_it():
     assert meter.memory == Memory(230, 7)
 
 
+def test_answers_are_counted_once_as_long_as_a_view_of_them_is_kept():
+    meter = Meter()
+    answers = meter.keep(torch.empty(10, 5, device="meta"))
+    view = answers[:2]
+    del answers
+    assert meter.answers.now == Memory(200)
+    meter.keep(view, on_host=True)
+    assert meter.answers.now == Memory(0, 40)
+    del view
+    assert meter.answers.now == Memory()
+
+
 def test_copies_of_samples_that_stay_on_the_host_take_none_of_a_devices_memory():
     meter = Meter()
     meter.on_host = True

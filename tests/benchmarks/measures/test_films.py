@@ -64,7 +64,7 @@ def looking(central, local, targets, counts=None, tasks=(None, None), task=AB):
         clients=clients,
         evaluation=SimpleNamespace(test_set=LabelledSet(films, targets, "")),
         local_models=lambda: list(range(len(local))),
-        networks=SimpleNamespace(module=lambda checkpoint: networks[checkpoint]),
+        networks=SimpleNamespace(device="cpu", module=lambda checkpoint: networks[checkpoint]),
         normalise=lambda images: images,
     )
 
@@ -183,7 +183,7 @@ def pointing(columns, test, tasks=(), percent=1):
     federation = SimpleNamespace(
         task=AB,
         clients=[SimpleNamespace(index=k, task=task) for k, task in enumerate(tasks)],
-        networks=SimpleNamespace(module=lambda checkpoint: columns[checkpoint.owner]),
+        networks=SimpleNamespace(device="cpu", module=lambda checkpoint: columns[checkpoint.owner]),
         normalise=lambda images: images,
         evaluation=SimpleNamespace(test_set=test),
     )

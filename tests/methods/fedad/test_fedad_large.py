@@ -52,10 +52,14 @@ def test_with_answers_by_batch_the_network_and_the_bytes_are_the_same(
 
 
 @pytest.mark.parametrize("method", [FedAD(one_shot=True), FedMD(rounds=1)])
-def test_answers_that_are_worked_on_in_parts_make_the_same_network(monkeypatch, method):
-    first = method.fit(dense_federation())
+@pytest.mark.parametrize("windows", [False, True])
+def test_answers_that_are_worked_on_in_parts_make_the_same_network(monkeypatch, method, windows):
+    def federation():
+        return dense_federation(public=larger()) if windows else dense_federation()
+
+    first = method.fit(federation())
     monkeypatch.setattr(consensus, "AT_ONCE", 1)
-    second = method.fit(dense_federation())
+    second = method.fit(federation())
     assert same_bits(first.state, second.state)
 
 
