@@ -2,6 +2,7 @@
 their answers.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 
@@ -47,8 +48,10 @@ def book_whole(
     """Book the message in which a client answers for so many images at once, of which `one` (1,
     ...) is the first answer: where answers are not kept, nothing else of it crosses.
     """
-    whole = one.new_empty((images, *one.shape[1:]), device="meta")
-    federation.channel.up(client.index, kind, {kind: whole})
+    whole, meter = one.new_empty((images, *one.shape[1:]), device="meta"), active_meter()
+    # Nor does a plan count memory of it.
+    with contextlib.nullcontext() if meter is None else meter.having(memory=meter.memory):
+        federation.channel.up(client.index, kind, {kind: whole})
 
 
 def book_epoch(answer: Callable[[torch.Tensor], object], images: int, batch_size: int) -> None:
