@@ -120,7 +120,8 @@ class FedBE(FedAvg):
             for step in federation.steps(len(part), name="distillation"):
                 optimizer.param_groups[0]["lr"] = rates[step]
                 seen = federation.normalise(unit_range(fetch(images, part[step])))
-                losses = task.distillation_loss(federation.forward(model, seen), labels[part[step]])
+                wanted = fetch(labels, part[step])
+                losses = task.distillation_loss(federation.forward(model, seen), wanted)
                 optimizer.zero_grad(set_to_none=True)
                 losses.mean().backward()
                 optimizer.step()

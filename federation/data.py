@@ -70,11 +70,11 @@ class PublicData:
 
     def cut(self, maps: torch.Tensor) -> torch.Tensor:
         """What is trained on of images or of answers for them, (n, c, *sides): their patches, all
-        of them in one order; where networks take images whole, what is given.
+        of them in one order, where the images lie; where networks take images whole, what is given.
         """
         if self.window is None:
             return maps
-        return patches(maps, self.window.sides, self.patches)
+        return patches(maps.to(self.images.device), self.window.sides, self.patches)
 
     def map(self, change: Change) -> PublicData:
         """The same with `change` of the images."""

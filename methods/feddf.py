@@ -108,7 +108,7 @@ class FedDF(FedAvg):
                 batch = stream.choose(len(images), self.distillation_batch_size)
                 shown = augmented(fetch(images, batch), how, changes, federation.normalise.mean)
                 seen = federation.normalise(shown)
-                wanted = _consensus(federation, held, seen) if anew else teachers[batch]
+                wanted = _consensus(federation, held, seen) if anew else fetch(teachers, batch)
                 student = federation.forward(model, seen)
                 optimizer.zero_grad(set_to_none=True)
                 federation.task.distillation_loss(student, wanted).mean().backward()

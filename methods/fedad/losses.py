@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from fedtables.federation.data import fetch
 from fedtables.federation.shared.averaging import attention_bounds, class_count_weights
 
 Cut = Callable[[torch.Tensor], torch.Tensor]
@@ -95,8 +96,8 @@ class Ensemble:
     """U of Eq. 6."""
 
     def at(self, images: torch.Tensor) -> Ensemble:
-        """The same for some of the images (m,)."""
-        return self.cut(lambda said: said[images])
+        """The same for some of the images (m,), on their device."""
+        return self.cut(lambda said: fetch(said, images))
 
     def cut(self, cut: Cut) -> Ensemble:
         """The same for what the server trains on of larger images."""
@@ -146,11 +147,12 @@ class Answers:
     """N_k^c, (clients, C)."""
 
     def some(self, clients: torch.Tensor, images: torch.Tensor) -> Answers:
-        """The answers of some clients (k,) for some images (m,)."""
-        chosen = (clients[:, None], images)
+        """The answers of some clients (k,) for some images (m,), on their device."""
+        where, maps = self.logits.device, self.maps
+        chosen = (clients.to(where)[:, None], images.to(where))
         return Answers(
-            self.logits[chosen],
-            None if self.maps is None else self.maps[chosen],
+            self.logits[chosen].to(images.device),
+            None if maps is None else maps[chosen].to(images.device),
             self.counts[clients],
         )
 
