@@ -26,7 +26,7 @@ def fetch(
     if samples.is_meta:
         return samples.new_empty((len(positions), *samples.shape[1:]))
     if samples.device == device:
-        return samples[positions]
+        return samples[positions.to(device)]
     shape, pinned = (len(positions), *samples.shape[1:]), device.type == "cuda"
     batch = torch.empty(shape, dtype=samples.dtype, device=samples.device, pin_memory=pinned)
     torch.index_select(samples, 0, positions.to(samples.device), out=batch)
