@@ -32,7 +32,7 @@ DATA = (
     Setting("partition.kind", "by-site", "paper", "section 4.3.1: a data set on each client"),
     Setting("partition.clients", {f"train={ALL}": 3, **dict.fromkeys(ALONE, 1), "": 2}, "paper", "the sites that train"),
     Setting("partition.pool_limit", 0, "paper", "all (0 means no limit)", gpu=10_000),
-    Setting("partition.test_limit", 0, "paper", "all (0 means no limit)"),
+    Setting("partition.test_limit", 0, "paper", "all (0 means no limit); fewer are whole subjects", gpu=2_000),
     Setting("partition.public_limit", 0, "paper", "all of OASIS-3 (0 means no limit)", gpu=10_000),
     Setting("partition.public_share", 0.0, "paper", "the public data are another set"),
     Setting("network.pretrained", "none", "assumed", "none is named"),

@@ -84,6 +84,19 @@ class SliceSite(Site):
         draws = np.array([drawn[name] for name in names.tolist()]).reshape(-1, 1, 1, self.size)
         return random_columns(torch.from_numpy(draws), self.how.acceleration, self.how.centre)
 
+    def tests(self, most: int) -> np.ndarray:
+        """Slices of the test subjects: of all, or of as many, at least one, as have about `most`
+        slices. No seed of a run moves them.
+        """
+        every = self.samples("test")
+        if not most or len(every) <= most:
+            return every
+        rng = np.random.default_rng(int(digest([self.data.asked, "test limit"])[:16], 16))
+        groups = self.groups("test", every)
+        names = rng.permutation(np.unique(groups))
+        chosen = names[: max(1, round(most / len(every) * len(names)))]
+        return every[np.isin(groups, chosen)]
+
     def pairs(
         self, split: str, indices: np.ndarray, device: str
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -157,11 +170,14 @@ def test_sets(
     DataError for an unknown site.
     """
     sites = tested(configuration, sources)
-    return {",".join(sites): _subjects([*sites.values()], device)}
+    return {",".join(sites): _subjects(configuration, [*sites.values()], device)}
 
 
-def _subjects(sites: Sequence[SliceSite], device: str) -> LabelledSet:
-    return together([(site, site.samples("test")) for site in sites], "test", device)
+def _subjects(
+    configuration: Configuration, sites: Sequence[SliceSite], device: str
+) -> LabelledSet:
+    most = configuration.partition.test_limit
+    return together([(site, site.tests(most)) for site in sites], "test", device)
 
 
 def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: str) -> Parts:
@@ -189,8 +205,10 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     return Parts(
         clients=clients,
         public=_public(configuration, data, first, device),
-        test=_subjects([first], device),
-        further_tests={name: _subjects([site], device) for name, site in further},
+        test=_subjects(configuration, [first], device),
+        further_tests={
+            name: _subjects(configuration, [site], device) for name, site in further
+        },
         validation=together(validation, "train", device) if partition.validation_share else None,
         task=Reconstruction(acceleration=first.how.acceleration, centre=first.how.centre),
         image_shape=(1, configuration.data.image_size, configuration.data.image_size),

@@ -145,6 +145,15 @@ def site(**how):
     return SliceSite(catalogue.resolve("phantom-brains-b-t1"), 32, SliceSettings(**how))
 
 
+@pytest.mark.parametrize(("limit", "subjects"), [(0, 4), (24, 4), (13, 2), (1, 1)])
+def test_a_limit_of_test_slices_keeps_whole_subjects_the_same_for_every_seed(limit, subjects):
+    some, others = (made(seeds=Seeds(partition=s), **{"partition.test_limit": limit}) for s in (0, 1))
+    assert some.test.groups.bincount().tolist() == [SLICES] * subjects
+    assert [len(test.images) for test in some.further_tests.values()] == [subjects * SLICES] * 2
+    assert pictures(some.test.images) <= pictures(made().test.images)
+    assert torch.equal(some.test.images, others.test.images)
+
+
 def test_all_slices_of_a_test_subject_have_the_same_columns_and_each_training_slice_its_own():
     columns = {s: site().columns(s, np.arange(n * SLICES)) for s, n in HEADS.items()}
     assert columns["test"].shape == (24, 1, 1, 32)
