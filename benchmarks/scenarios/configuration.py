@@ -114,6 +114,7 @@ class PartitionSettings:
     pool_limit: int = 0
     """Samples of all clients together."""
     test_limit: int = 0
+    """Test samples, of each site where there are some."""
     validation_share: Share = float(UNLISTED[VALIDATION_SHARE])
     """Of the clients' pool (or its patients; under by-group its groups) that the server holds with
     labels; of the target's images that it has no labels of, where clients hold another set."""

@@ -125,13 +125,13 @@ class PixelSite(Site):
         values = annotated(held, self.task)[indices]
         return np.count_nonzero(values.reshape(len(values), -1), axis=1)
 
-    def tests(self, split: str, indices: np.ndarray, device: str) -> LabelledSet:
-        """Samples with targets for tests, with a window where training cuts them."""
+    def tests(self, indices: np.ndarray, device: str) -> LabelledSet:
+        """Test samples with their targets, with a window where training cuts them."""
         return LabelledSet(
-            self.whole.images(split, indices, device),
-            self.whole.annotation(split, indices, self.task, device),
-            self.identity(split, indices),
-            torch.from_numpy(self.groups(split, indices)).to(device),
+            self.whole.images("test", indices, device),
+            self.whole.annotation("test", indices, self.task, device),
+            self.identity("test", indices),
+            torch.from_numpy(self.groups("test", indices)).to(device),
             self.window,
         )
 
@@ -204,18 +204,18 @@ def test_sets(
     together, where these are the sites and none is named.
     Raises DataError for a site that is unknown or has no test samples.
     """
-    sites = tested(configuration, sources)
+    sites, most = tested(configuration, sources), configuration.partition.test_limit
     if not sites:
         every = sites_of(configuration, sources)
         first, *_ = every.values()
-        return {first.data.asked: _of_all_classes(every, device)}
-    return {name: site.tests("test", site.samples("test"), device) for name, site in sites.items()}
+        return {first.data.asked: _of_all_classes(every, most, device)}
+    return {name: site.tests(site.test_samples(most), device) for name, site in sites.items()}
 
 
-def _of_all_classes(sites: Mapping[str, PixelSite], device: str) -> LabelledSet:
+def _of_all_classes(sites: Mapping[str, PixelSite], most: int, device: str) -> LabelledSet:
     first, *_ = sites.values()
-    every = np.sort(np.concatenate([site.samples("test") for site in sites.values()]))
-    return first.tests("test", every, device)
+    every = np.sort(np.concatenate([site.test_samples(most) for site in sites.values()]))
+    return first.tests(every, device)
 
 
 def divide(
@@ -274,12 +274,13 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         clients.append(site.client(indices[rest], device))
     site = held[0][0]
     (_, first), *others = sites.items()
+    most = partition.test_limit
     if first.how.labels:
-        test, further = _of_all_classes(sites, device), {}
+        test, further = _of_all_classes(sites, most, device), {}
     else:
-        test = first.tests("test", first.samples("test"), device)
+        test = first.tests(first.test_samples(most), device)
         with_some = {name: s for name, s in others if len(s.samples("test"))}
-        further = {n: s.tests("test", s.samples("test"), device) for n, s in with_some.items()}
+        further = {n: s.tests(s.test_samples(most), device) for n, s in with_some.items()}
     return Parts(
         clients=clients,
         public=_public(configuration, data, site, device),

@@ -93,6 +93,19 @@ class Site:
         """Indices of the site's samples in a split."""
         return np.arange(len(self.labels(split)))
 
+    def test_samples(self, most: int) -> np.ndarray:
+        """Indices of the test samples; with a limit `most`, those of as many whole groups, at
+        least one, as have about so many samples. No seed of a run moves them.
+        """
+        every = self.samples("test")
+        if not most or len(every) <= most:
+            return every
+        rng = np.random.default_rng(int(digest([self.data.asked, "test limit"])[:16], 16))
+        groups = self.groups("test", every)
+        names = rng.permutation(np.unique(groups))
+        chosen = names[: max(1, round(most / len(every) * len(names)))]
+        return every[np.isin(groups, chosen)]
+
     def groups(self, split: str, indices: np.ndarray) -> np.ndarray:
         """Whose each sample is, (n,); each its own where nobody says so, and while planning."""
         held = self.stored(split)

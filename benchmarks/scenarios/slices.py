@@ -84,19 +84,6 @@ class SliceSite(Site):
         draws = np.array([drawn[name] for name in names.tolist()]).reshape(-1, 1, 1, self.size)
         return random_columns(torch.from_numpy(draws), self.how.acceleration, self.how.centre)
 
-    def tests(self, most: int) -> np.ndarray:
-        """Slices of the test subjects: of all, or of as many, at least one, as have about `most`
-        slices. No seed of a run moves them.
-        """
-        every = self.samples("test")
-        if not most or len(every) <= most:
-            return every
-        rng = np.random.default_rng(int(digest([self.data.asked, "test limit"])[:16], 16))
-        groups = self.groups("test", every)
-        names = rng.permutation(np.unique(groups))
-        chosen = names[: max(1, round(most / len(every) * len(names)))]
-        return every[np.isin(groups, chosen)]
-
     def pairs(
         self, split: str, indices: np.ndarray, device: str
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -177,7 +164,7 @@ def _subjects(
     configuration: Configuration, sites: Sequence[SliceSite], device: str
 ) -> LabelledSet:
     most = configuration.partition.test_limit
-    return together([(site, site.tests(most)) for site in sites], "test", device)
+    return together([(site, site.test_samples(most)) for site in sites], "test", device)
 
 
 def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: str) -> Parts:

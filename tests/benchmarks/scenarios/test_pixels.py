@@ -140,6 +140,17 @@ def test_subjects_are_divided_by_the_size_of_their_tumours_and_none_is_on_two_si
     assert not seen & {bytes(image.numpy()) for image in parts.test.images}
 
 
+@pytest.mark.parametrize("config", [TUMOURS, NUCLEI], ids=["tumours", "nuclei"])
+def test_a_limit_of_test_samples_is_each_site_s_and_keeps_groups_whole(config):
+    everything, some = made(config).test, made(config, **{"partition.test_limit": 1}).test
+    assert measured_on(config, **{"partition.test_limit": 1}).popitem()[1].digest == some.digest
+    sites = 4 if config is NUCLEI else 1
+    kept = some.groups.unique()
+    assert len(kept) == sites < len(everything.groups.unique())
+    whole = [(everything.groups == group).sum() for group in kept]
+    assert len(some.images) == sum(whole)
+
+
 def test_samples_with_too_little_that_is_labelled_are_left_out_in_training_and_tests():
     parts = made(TUMOURS, **{"pixels.least": 10})
     stored = {
