@@ -6,9 +6,10 @@ import contextlib
 import math
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from filelock import FileLock
@@ -76,18 +77,37 @@ def values_of(key: str, shape: Sequence[int], fill: Callable[[np.ndarray], None]
     return values
 
 
-def _fill(file: Path, shape: Sequence[int], fill: Callable[[np.ndarray], None]) -> None:
-    """Raises OSError where there is no room, which is taken first: mapped memory without a disk
-    behind it would end the process. Then nothing stays.
+def scratch(shape: Sequence[int]) -> np.ndarray:
+    """Room for float32 values of `shape`. That for large ones is a file without a name, which is
+    gone with them; where there is no room on the disk, it is memory.
     """
+    if is_kept(shape):
+        with contextlib.suppress(OSError, ResultsError):
+            cache_home().mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=cache_home()) as file:
+                _take(file, 4 * math.prod(shape))
+                return np.memmap(file, np.float32, "r+", shape=tuple(shape))
+    return np.empty(shape, np.float32)
+
+
+def _take(file: IO[bytes], size: int) -> None:
+    """Take `size` bytes of the disk for a file that is mapped: without a disk behind it, such
+    memory would end the process. Raises OSError where there is no room.
+    """
+    if shutil.disk_usage(cache_home()).free < 1.1 * size:
+        raise OSError("no room on the disk")
+    file.truncate(size)
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+
+
+def _fill(file: Path, shape: Sequence[int], fill: Callable[[np.ndarray], None]) -> None:
+    """Raises OSError where there is no room, and then nothing stays."""
     file.unlink(missing_ok=True)  # what a killed process left; who has mapped it keeps it
     try:
-        if shutil.disk_usage(file.parent).free < 1.1 * 4 * math.prod(shape):
-            raise OSError(f"no room for {file}")
         values = np.lib.format.open_memmap(file, "w+", np.float32, tuple(shape))
-        if hasattr(os, "posix_fallocate"):
-            with file.open("r+b") as opened:
-                os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+        with file.open("r+b") as opened:
+            _take(opened, file.stat().st_size)
         fill(values)
         values.flush()
     except BaseException:

@@ -245,10 +245,11 @@ class Meter:
         """Book memory that is needed for a time, beside the answers that are kept."""
         self.memory |= memory + self.answers.now
 
-    def keep(self, answers: torch.Tensor, *, on_host: bool = False) -> torch.Tensor:
-        """Book the memory of answers, as long as they are kept."""
-        size = answers.nbytes
-        self.answers.keep(answers, Memory(0, size) if on_host else Memory(size))
+    def keep(self, answers: torch.Tensor, memory: Memory | None = None) -> torch.Tensor:
+        """Book what answers take as long as they are kept: on the device all of it, unless the
+        `memory` is given.
+        """
+        self.answers.keep(answers, Memory(answers.nbytes) if memory is None else memory)
         self.need(Memory())
         return answers
 

@@ -160,9 +160,7 @@ def test_sets(
     return {",".join(sites): _subjects(configuration, [*sites.values()], device)}
 
 
-def _subjects(
-    configuration: Configuration, sites: Sequence[SliceSite], device: str
-) -> LabelledSet:
+def _subjects(configuration: Configuration, sites: Sequence[SliceSite], device: str) -> LabelledSet:
     most = configuration.partition.test_limit
     return together([(site, site.test_samples(most)) for site in sites], "test", device)
 
@@ -193,9 +191,7 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         clients=clients,
         public=_public(configuration, data, first, device),
         test=_subjects(configuration, [first], device),
-        further_tests={
-            name: _subjects(configuration, [site], device) for name, site in further
-        },
+        further_tests={name: _subjects(configuration, [site], device) for name, site in further},
         validation=together(validation, "train", device) if partition.validation_share else None,
         task=Reconstruction(acceleration=first.how.acceleration, centre=first.how.centre),
         image_shape=(1, configuration.data.image_size, configuration.data.image_size),

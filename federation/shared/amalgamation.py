@@ -14,11 +14,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from fedtables.datasets.decoded import is_kept, scratch
 from fedtables.federation.channel import Packed
 from fedtables.federation.client import Client, Shard
 from fedtables.federation.costs import active_meter
 from fedtables.federation.data import Checkpoint, TrainingSet, state_of
 from fedtables.federation.federation import Federation
+from fedtables.federation.memory import Memory
 from fedtables.federation.samples import aside
 from fedtables.federation.shared.averaging import average_states
 from fedtables.federation.shared.learner import learn_probe
@@ -89,11 +91,13 @@ def hints_of(
 def private_hints(
     shard: Shard, normalise: Normalisation, teacher: nn.Module, side: tuple[int, int]
 ) -> torch.Tensor:
-    """On a client: `hints_of` the private images, kept in the host's memory, which has more room
-    than a device's.
+    """On a client: `hints_of` the private images, kept on its disk if they are large, else in the
+    host's memory.
     """
     hints, meter = hints_of(normalise, teacher, shard.images, side), active_meter()
-    return hints.cpu() if meter is None else meter.keep(hints, on_host=True)
+    if meter is not None:
+        return meter.keep(hints, Memory() if is_kept(hints.shape) else Memory(0, hints.nbytes))
+    return torch.from_numpy(scratch(hints.shape)).copy_(hints)
 
 
 def learn_by_hints(

@@ -181,6 +181,16 @@ def test_where_there_is_no_room_values_are_in_memory(filled, monkeypatch):
     assert (values.tolist(), isinstance(values, np.memmap)) == ([0.0, 1.0, 2.0, 3.0], False)
 
 
+def test_large_room_is_a_file_without_a_name_and_else_memory(filled, monkeypatch):
+    for shape, mapped in (((2, 2), True), ((3,), False)):
+        room = decoded.scratch(shape)
+        room[:] = 7
+        assert (isinstance(room, np.memmap), room.shape, room.dtype) == (mapped, shape, np.float32)
+    assert [path for path in cache_home().rglob("*") if path.is_file()] == []
+    monkeypatch.setattr(decoded.shutil, "disk_usage", lambda folder: SimpleNamespace(free=0))
+    assert not isinstance(decoded.scratch((2, 2)), np.memmap)
+
+
 def test_a_file_that_a_killed_process_left_half_filled_counts_for_nothing(filled):
     fill, _ = filled
 

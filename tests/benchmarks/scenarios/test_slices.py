@@ -147,7 +147,9 @@ def site(**how):
 
 @pytest.mark.parametrize(("limit", "subjects"), [(0, 4), (24, 4), (13, 2), (1, 1)])
 def test_a_limit_of_test_slices_keeps_whole_subjects_the_same_for_every_seed(limit, subjects):
-    some, others = (made(seeds=Seeds(partition=s), **{"partition.test_limit": limit}) for s in (0, 1))
+    some, others = (
+        made(seeds=Seeds(partition=s), **{"partition.test_limit": limit}) for s in (0, 1)
+    )
     assert some.test.groups.bincount().tolist() == [SLICES] * subjects
     assert [len(test.images) for test in some.further_tests.values()] == [subjects * SLICES] * 2
     assert pictures(some.test.images) <= pictures(made().test.images)

@@ -2,16 +2,23 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from fedtables.datasets import decoded
+from fedtables.federation.client import Shard
+from fedtables.federation.costs import Meter, metering
+from fedtables.federation.memory import Memory
+from fedtables.federation.shared import amalgamation
 from fedtables.federation.shared.amalgamation import (
     adapt,
     hint_loss,
     hinted_for,
     hints_of,
     learn_by_hints,
+    private_hints,
 )
 from fedtables.federation.tasks.pixels import Segmentation
 from fedtables.federation.training.loops import predict
@@ -53,6 +60,25 @@ def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_
     learn_by_hints(federation, [(client, hinted, hints)], TrainingPlan(20, 4, 0.03))
     assert distance() < 0.7 * before
     assert same_bits(decoder, decoder_parameters(hinted.student))  # hints say nothing of it
+
+
+@pytest.mark.parametrize("large", [1, 2**40])
+def test_large_hints_lie_on_disk_with_the_same_bits_and_need_no_memory(monkeypatch, large):
+    monkeypatch.setattr(decoded, "LARGE", large)
+    rooms = []
+    monkeypatch.setattr(
+        amalgamation, "scratch", lambda shape: rooms.append(decoded.scratch(shape)) or rooms[0]
+    )
+    federation = private_servers(1, network="wrn-10-1", teachers="cnn-small", side=16)
+    (client,), (lineage,) = federation.clients, federation.stages.teachers()
+    seen = client.normalise, federation.networks.module(lineage), (4, 4)
+    hints = client.run(private_hints, *seen)
+    assert [isinstance(room, np.memmap) for room in rooms] == [large == 1]
+    assert torch.equal(hints, hints_of(*seen[:2], client.run(lambda shard: shard.images), seen[2]))
+    planned = Shard(*(torch.empty(10, *shape, device="meta") for shape in ((1, 16, 16), ())))
+    with metering(meter := Meter()):
+        kept = private_hints(planned, client.normalise, seen[1].to("meta"), seen[2])
+    assert meter.answers.now == Memory(0, 0 if large == 1 else kept.nbytes)
 
 
 def worn(federation):
