@@ -77,43 +77,12 @@ SUITE = "all"
 """The key of the sum over everything."""
 REPLAYED = "replayed"
 """In the name of a way of running whose steps are CUDA graphs."""
+MEASURED = Path(__file__).parents[1] / "speed" / "nvidia-h200.json"
+"""What `fedtables.benchmarks.speed.cuda` measured."""
 RESNET18 = Workload("resnet18", (1, 28, 28), 10, 250)
-H200 = {
-    RESNET18: (97.2e12, 132.9e12),
-    Workload("resnet8-wide", (3, 32, 32), 10, 64): (60.3e12, 159.5e12),
-    Workload("resnet8-narrow", (3, 32, 32), 10, 64): (1.0e12, 5.5e12),
-}
-"""FLOP/s in bf16 that were measured, of steps launched one by one and of replayed ones."""
 PEAK, A100_PEAK = 989e12, 312e12
 """FLOP/s in bf16 without sparsity of the SXM forms of H200 and H100, and of A100: NVIDIA's data
 sheets."""
-
-
-def _gpu(title: str, memory: int, share: float, source: str) -> Device:
-    """A GPU that trains at a share of the H200's speeds."""
-    said = f"{source}; other networks as ResNet-18"
-
-    def at(way: int) -> Device:
-        speeds = {load: share * both[way] for load, both in H200.items()}
-        return Device(title, speeds[RESNET18], said, speeds, memory=memory * 10**9)
-
-    return replace(at(1), launched=at(0))
-
-
-GPUS = {
-    "h200": _gpu(
-        "NVIDIA H200 (141 GB)", 141, 1.0,
-        "three networks measured in bf16 (docs/results/speed.md)",
-    ),
-    "h100": _gpu(
-        "NVIDIA H100 (80 GB)", 80, 1.0,
-        "derived, not measured: as an H200, which has the same peak in bf16",
-    ),
-    "a100": _gpu(
-        "NVIDIA A100 (80 GB)", 80, A100_PEAK / PEAK,
-        "derived, not measured: an H200's by the peaks in bf16, 312 / 989 TFLOP/s",
-    ),
-}  # fmt: skip
 
 
 def find_gpus(names: str) -> list[Device]:
@@ -185,6 +154,34 @@ def read_calibration(path: Path) -> list[Device]:
             launched,
         )
     return list(devices.values())
+
+
+def _gpu(title: str, memory: int, share: float, source: str) -> Device:
+    """A GPU of `memory` GB that trains at a share of the speeds that were measured, in bf16."""
+    said = f"{source}; other networks as ResNet-18"
+    ways = {device.title.partition(", ")[2]: device for device in read_calibration(MEASURED)}
+
+    def at(way: str) -> Device:
+        speeds = {load: share * speed for load, speed in ways[way].speeds.items()}
+        return Device(title, speeds[RESNET18], said, speeds, memory=memory * GB)
+
+    return replace(at("bf16, replayed"), launched=at("bf16"))
+
+
+GPUS = {
+    "h200": _gpu(
+        "NVIDIA H200 (141 GB)", 141, 1.0,
+        "three networks measured in bf16 (docs/results/speed.md)",
+    ),
+    "h100": _gpu(
+        "NVIDIA H100 (80 GB)", 80, 1.0,
+        "derived, not measured: as an H200, which has the same peak in bf16",
+    ),
+    "a100": _gpu(
+        "NVIDIA A100 (80 GB)", 80, A100_PEAK / PEAK,
+        "derived, not measured: an H200's by the peaks in bf16, 312 / 989 TFLOP/s",
+    ),
+}  # fmt: skip
 
 
 def headings(gpus: Sequence[Device]) -> list[str]:
