@@ -8,12 +8,8 @@ from fedtables.federation.execution import Execution
 from fedtables.federation.fitting import fit
 from tests.device_fits import federation_on
 
-OWN_LOOPS = {"fixmatch", "meta-pseudo-labels", "noisy-student", "pseudo-label"}
-SLOW = {"asyndgan", "fediod-reconstruction", "fediod-segmentation"}
-"""What they have besides loops of their own is what others of their tasks have."""
-REPLAYED_METHODS = sorted({*registry.methods()} - OWN_LOOPS - SLOW)
 TOGETHER = ("fd", "fedavg", "fedavg-plus", "fedgen", "fedproto", "fedprox", "fedprox-plus", "fedsa")
-"""Those of them whose clients learn at the same time in a round; with and without a penalty."""
+"""Methods whose clients learn at the same time in a round; with and without a penalty."""
 THREE = {"partition.clients": 3}
 """So that of clients two and two are together, one is left over."""
 

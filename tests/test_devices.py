@@ -29,7 +29,7 @@ from tests.device_fits import PowerCutError, federation_on
 from tests.fakedevice import DEVICE, KIND, fake_device
 from tests.federation.replayed import PLANS, trained
 from tests.methods.shards import same_bits
-from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
+from tests.replayed_fits import THREE, TOGETHER, fitted
 
 METHODS = sorted(registry.methods())
 
@@ -374,7 +374,7 @@ def test_a_fit_on_a_gpu_is_the_same_when_its_clients_are_side_by_side(name, gpu)
         assert same_bits(one.state, other.state)
 
 
-@pytest.mark.parametrize("name", REPLAYED_METHODS)
+@pytest.mark.parametrize("name", METHODS)
 def test_a_fit_on_a_gpu_is_the_same_when_its_steps_are_replayed(name, gpu, monkeypatch):
     replayed = fitted(name, gpu)
     monkeypatch.delitem(RECORDERS, "cuda")
