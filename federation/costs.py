@@ -1,5 +1,4 @@
-"""Counting work instead of doing it: `plan` runs a method on the `meta` device under an active
-meter.
+"""Counting work instead of doing it: `plan` runs a method on the `meta` device under a meter.
 
 Training and prediction loops see the meter, book what they would have done, and return at once. So
 a plan follows the same code path as the run that it plans.
@@ -50,8 +49,7 @@ class Work:
     replayable_flops: int = 0
     """Of `flops`, those of training steps that CUDA graphs can hold."""
     shares: tuple[tuple[Workload, bool, int], ...] = ()
-    """Of `flops`, those of training networks of the catalogue, as far as it is known: the network,
-    whether CUDA graphs can hold its steps, and its FLOPs."""
+    """Networks of the catalogue that train, whether CUDA graphs hold the steps, and their FLOPs."""
 
     def __add__(self, other: Work) -> Work:
         sums: Counter[tuple[Workload, bool]] = Counter()
@@ -245,10 +243,17 @@ class Meter:
         """Book memory that is needed for a time, beside the answers that are kept."""
         self.memory |= memory + self.answers.now
 
+    def as_samples(self, size: int) -> Memory:
+        """So many bytes where samples lie."""
+        return Memory(0, size) if self.on_host else Memory(size)
+
+    def _copied(self, samples: torch.Tensor) -> int:
+        """Bytes of samples that are not counted yet: neither held nor kept."""
+        storage = samples.untyped_storage()._cdata
+        return 0 if storage in self.held or storage in self.answers else samples.nbytes
+
     def keep(self, answers: torch.Tensor, memory: Memory | None = None) -> torch.Tensor:
-        """Book what answers take as long as they are kept: on the device all of it, unless the
-        `memory` is given.
-        """
+        """Book what answers take while they are kept: `memory`, else all of it on the device."""
         self.answers.keep(answers, Memory(answers.nbytes) if memory is None else memory)
         self.need(Memory())
         return answers
@@ -277,7 +282,7 @@ class Meter:
         network are taken of each batch without gradients.
         """
         one = self._per_sample(model, tuple(images.shape[1:]))
-        copied = 0 if images.untyped_storage()._cdata in self.held else images.nbytes
+        copied = self._copied(images)
         samples = round(len(images) * epochs)
         flops = (1 + further + BACKWARD) * one.flops * samples
         load = _workload(model, batch_size)
@@ -291,9 +296,9 @@ class Meter:
             replayable_flops=flops if replayable else 0,
             shares=shares,
         )
-        if targets is not None and targets.untyped_storage()._cdata not in self.held:
-            copied += targets.nbytes
-        self.need(Memory(peak, copied) if self.on_host else Memory(peak + copied))
+        if targets is not None:
+            copied += self._copied(targets)
+        self.need(Memory(peak) + self.as_samples(copied))
 
     def book_looks(self, epochs: int, after_epoch: Callable[[int], None] | None) -> None:
         """Book what is done after each of the epochs of a training, which is the same."""

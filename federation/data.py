@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import nn
 
+from fedtables.federation.costs import active_meter
 from fedtables.federation.windows import Window, patches
 
 MOST_ON_DEVICE = 24 * 2**30
@@ -74,7 +75,9 @@ class PublicData:
         """
         if self.window is None:
             return maps
-        return patches(maps.to(self.images.device), self.window.sides, self.patches)
+        cut = patches(maps.to(self.images.device), self.window.sides, self.patches)
+        meter = active_meter()
+        return cut if meter is None else meter.keep(cut, meter.as_samples(cut.nbytes))
 
     def map(self, change: Change) -> PublicData:
         """The same with `change` of the images."""

@@ -31,6 +31,10 @@ class Answers:
     def __init__(self) -> None:
         self._kept: dict[int, Memory] = {}
 
+    def __contains__(self, storage: int) -> bool:
+        """Whether answers that are kept have this storage (its `_cdata`)."""
+        return storage in self._kept
+
     @property
     def now(self) -> Memory:
         return sum(self._kept.values(), Memory())

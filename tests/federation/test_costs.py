@@ -7,10 +7,12 @@ from torch import nn
 from fedtables.baselines.fedkd_gong import FedKDGong
 from fedtables.federation.channel import Channel, Transfer, encoded_size
 from fedtables.federation.costs import Meter, Work, Workload, metering
+from fedtables.federation.data import PublicData
 from fedtables.federation.fitting import fit
 from fedtables.federation.memory import Memory
 from fedtables.federation.training.inputs import Normalisation
 from fedtables.federation.training.loops import predict
+from fedtables.federation.windows import Window
 from fedtables.methods.fedavg import FedAvg
 from fedtables.methods.fediod import FedIOD
 from tests.federation.tiny import make_client, make_federation
@@ -85,6 +87,19 @@ def test_answers_are_counted_once_as_long_as_a_view_of_them_is_kept():
     assert meter.answers.now == Memory(0, 40)
     del view
     assert meter.answers.now == Memory()
+
+
+def test_patches_are_counted_where_samples_lie_and_once():
+    public = PublicData(images(2, side=4), "", Window((2, 2)))  # four patches of 2 x 2 an image
+    for on_host, held in ((False, Memory(2 * 4 * 12)), (True, Memory(0, 2 * 4 * 12))):
+        meter = Meter()
+        meter.on_host = on_host
+        with metering(meter):
+            cut = public.cut(public.images)
+        assert (len(cut), meter.answers.now) == (8, held)
+        meter.book_training(linear(), cut, epochs=1, batch_size=1)
+        weights, activations = 4 * (12 * 5 + 5), 4 * (12 + 5)
+        assert meter.memory == held + Memory(4 * weights + activations)
 
 
 def test_copies_of_samples_that_stay_on_the_host_take_none_of_a_devices_memory():
