@@ -11,7 +11,7 @@ from fedtables.benchmarks.commands.from_file import configured
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.readers import number_or_none, text
 from fedtables.benchmarks.tables.request import Request, option, place, quantity, takes
-from fedtables.benchmarks.tables.spec import ON_CUDA, SpecError
+from fedtables.benchmarks.tables.spec import SpecError, usual_device
 from fedtables.results.cached import in_use
 from fedtables.results.files import check_output, write_atomic
 
@@ -52,8 +52,8 @@ class Shown:
 def plan_tables(shown: Shown, request: Request) -> None:
     """Estimate what tables cost before you run them: cells, FLOPs, bytes, memory and hours.
 
-    It runs no cell. Without a table it plans the whole suite. Several tables get a sum. Under smoke
-    and cpu it adds the minutes of each row on this machine.
+    It runs no cell. Without a table it plans the whole suite. Several tables get a sum. Where this
+    machine has what the profile runs on, it adds the minutes of each row.
     """
     from fedtables.benchmarks.running import hours
     from fedtables.benchmarks.running.follow import Follower
@@ -70,8 +70,9 @@ def plan_tables(shown: Shown, request: Request) -> None:
     link, limit, markdown = shown.link, shown.limit, shown.markdown
     if link == 0:
         raise SpecError(f"--link must be above 0 Mbit/s, not {link:g}")
-    if limit is not None and (not tables or profile in ON_CUDA):
-        raise SpecError("--within needs a table, and the profile smoke or cpu")
+    runs_here = hours.device_here(profile) == usual_device(profile)
+    if limit is not None and not (tables and runs_here):
+        raise SpecError("--within needs a table, and a GPU or the profile smoke or cpu")
     if markdown is not None:
         check_output(markdown)
         page = hours.page_at(markdown)
@@ -80,10 +81,10 @@ def plan_tables(shown: Shown, request: Request) -> None:
     selection = selected(replace(request, device="cpu"), names)
     cells, follower = cells_of(names, selection, errors), Follower()
     plans = make_plans(cells, errors, follower)
-    here = this_machine(plans[hours.SUITE])
+    here = this_machine(plans[hours.SUITE], profile)
     for name in names if tables else ():
         print_plan(console, name, plans[name], cells[name], gpus, here, link)
-        if profile not in ON_CUDA:
+        if runs_here:
             print_rows(console, cells[name], follower, here, request.jobs, limit)
     if len(names) > 1:
         print_sums(console, plans, profile, gpus, here)

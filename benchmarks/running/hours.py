@@ -14,7 +14,7 @@ import torch
 
 from fedtables.benchmarks.running.plan import Plan
 from fedtables.benchmarks.running.speed import Speed, training_speed
-from fedtables.benchmarks.tables.spec import SpecError
+from fedtables.benchmarks.tables.spec import SpecError, usual_device, usual_execution
 from fedtables.federation.costs import Workload
 from fedtables.results.files import ResultsError
 from fedtables.results.names import near
@@ -62,13 +62,20 @@ class Device:
         return self.speed if near is None else self.speeds[near]
 
 
-def this_machine(plan: Plan, seconds: float = 1.0) -> Device:
+def device_here(profile: str) -> str:
+    """Where this machine runs a profile: on CUDA if the profile does and there is a GPU."""
+    return usual_device(profile) if torch.cuda.is_available() else "cpu"
+
+
+def this_machine(plan: Plan, profile: str) -> Device:
     """This machine's GPU, or one core, at the speed at which it trains the network of most of a
-    plan's work.
+    plan's work, as runs of the profile do.
     """
-    name, title = ("cuda", "GPU") if torch.cuda.is_available() else ("cpu", "core")
+    device = device_here(profile)
     loads = [load for load, _ in plan.networks.most_common(1)]
-    speed = training_speed(loads[0], name, seconds=seconds).flops if loads else 0.0
+    how = usual_execution(profile, device)
+    speed = training_speed(loads[0], device, how).flops if loads else 0.0
+    title = "core" if device == "cpu" else "GPU"
     return Device(title, speed, "measured just now, with the network of most work")
 
 

@@ -157,10 +157,10 @@ def print_rows(
     jobs: int,
     limit: float | None,
 ) -> None:
-    """How long the rows of a table take on this machine's cores, `jobs` cells side by side; with a
-    `limit` in minutes, which rows fit it together.
+    """How long the rows of a table take on this machine, `jobs` cells side by side; with a `limit`
+    in minutes, which rows fit it together.
     """
-    jobs = jobs or default_jobs("cpu")
+    jobs = jobs or default_jobs(hours.device_here(cells[0].profile))
     rows = row_times(cells, here.speed, follower)
     lines = []
     for row, time in rows.to_dict(orient="index").items():
@@ -169,7 +169,7 @@ def print_rows(
         source = "records" if time["recorded"] else "speed measured just now"
         known = ("", "", "not known") if math.isnan(time["seconds"]) else (*passed, source)
         lines.append((str(row), str(time["cells"]), *known))
-    headings = ("row", "cells", "of one core", f"with --jobs {jobs}", "by")
+    headings = ("row", "cells", f"of one {here.title}", f"with --jobs {jobs}", "by")
     title = "Minutes per row on this machine, each alone, with an empty cache"
     _print_lines(console, title, headings, lines)
     console.print(

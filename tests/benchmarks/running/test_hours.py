@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-import torch
 
 from fedtables.benchmarks.running import hours
 from fedtables.benchmarks.running.hours import GPUS, Device, calibration, find_gpus, this_machine
@@ -12,6 +11,7 @@ from fedtables.benchmarks.running.plan import Plan
 from fedtables.benchmarks.running.speed import Speed
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.federation.costs import Work, Workload
+from fedtables.federation.execution import DEFAULT, FAST
 from fedtables.federation.memory import Memory
 from fedtables.results.files import ResultsError
 
@@ -90,19 +90,26 @@ def test_a_network_runs_at_the_speed_of_the_nearest_batch_that_was_measured():
     assert device.speed_of(replace(TINY, image_shape=(1, 16, 16))) == 9.0
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
-def test_this_machine_is_a_core_at_the_speed_of_the_network_of_most_work(monkeypatch):
+@pytest.mark.parametrize(
+    ("gpu", "profile", "title", "how"),
+    [
+        (False, "paper", "core", ("cpu", DEFAULT)),
+        (True, "paper", "GPU", ("cuda", FAST)),
+        (True, "cpu", "core", ("cpu", DEFAULT)),
+    ],
+)
+def test_this_machine_is_what_the_profile_runs_on_at_the_speed_of_the_network_of_most_work(
+    gpu, profile, title, how, monkeypatch
+):
     asked = []
-
-    def speed(load, device, seconds):
-        asked.append((load, device))
-        return Speed(5.0, 1.0, 0)
-
-    monkeypatch.setattr(hours, "training_speed", speed)
+    monkeypatch.setattr(hours.torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(
+        hours, "training_speed", lambda *given: asked.append(given) or Speed(5.0, 1.0, 0)
+    )
     loads = {(TINY, True): 4, (TINY, False): 4, (OTHER, True): 6}
-    found = this_machine(Plan(workloads=Counter(loads)))
-    assert (found.title, found.speed, asked) == ("core", 5.0, [(TINY, "cpu")])
-    assert this_machine(Plan()).speed == 0.0
+    found = this_machine(Plan(workloads=Counter(loads)), profile)
+    assert (found.title, found.speed, asked) == (title, 5.0, [(TINY, *how)])
+    assert this_machine(Plan(), profile).speed == 0.0
 
 
 SLOW = Device("Slow (1 GB)", 1e15, "made up")
