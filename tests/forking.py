@@ -22,26 +22,19 @@ from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
-CLOSED = ""
-"""For `run_forked`: a standard output that is closed."""
 
 
 def run_forked(
-    module: str,
-    *arguments: str,
-    timeout: float,
-    env: Mapping[str, str],
-    output: str | None = None,
+    module: str, *arguments: str, timeout: float, env: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` returns of `python -m MODULE ARGUMENTS` in the checkout, with the whole
-    environment `env` and its standard output caught, or going to the device `output`, or `CLOSED`.
-    Raises TimeoutExpired after `timeout` seconds.
+    environment `env` and its output caught. Raises TimeoutExpired after `timeout` seconds.
     """
     words = [module, *arguments]
     command = [sys.executable, "-m", *words]
     with tempfile.TemporaryDirectory() as folder:
         printed, errors = Path(folder) / "stdout", Path(folder) / "stderr"
-        streams = [str(printed) if output is None else output, str(errors)]
+        streams = [str(printed), str(errors)]
         server = multiprocessing.get_context("forkserver")
         server.set_forkserver_preload(["tests.preloaded"])
         process = server.Process(target=_run, args=(words, dict(env), streams))
@@ -52,8 +45,8 @@ def run_forked(
                 os.killpg(process.pid, signal.SIGKILL)
             process.join()
             raise subprocess.TimeoutExpired(command, timeout)
-        shown = printed.read_text() if printed.exists() else ""
-        return subprocess.CompletedProcess(command, process.exitcode, shown, errors.read_text())
+        shown = printed.read_text(), errors.read_text()
+        return subprocess.CompletedProcess(command, process.exitcode, *shown)
 
 
 def _run(words: Sequence[str], env: Mapping[str, str], streams: Sequence[str]) -> NoReturn:
@@ -65,12 +58,9 @@ def _run(words: Sequence[str], env: Mapping[str, str], streams: Sequence[str]) -
     os.setsid()
     os.chdir(ROOT)
     for number, path in enumerate([os.devnull, *streams]):
-        stream = os.open(path or os.devnull, os.O_RDWR | os.O_CREAT)
+        stream = os.open(path, os.O_RDWR | os.O_CREAT)
         os.dup2(stream, number)
         os.close(stream)
-        if path == CLOSED:  # as the interpreter begins without one
-            os.close(number)
-            sys.stdout = None
     os.environ.clear()
     os.environ.update(env)
     random.seed()
@@ -90,12 +80,7 @@ def _run(words: Sequence[str], env: Mapping[str, str], streams: Sequence[str]) -
     except BaseException:
         traceback.print_exc()
     atexit._run_exitfuncs()
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:  # as the interpreter ends
-        print("Exception ignored in sys.stdout", file=sys.stderr)
-        code = 120
+    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 

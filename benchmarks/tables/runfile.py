@@ -23,19 +23,13 @@ RUN = "run"
 """The key of a file's runs, if it has several: `[[run]]`."""
 
 
-def read_run(path: Path, options: Iterable[Field[Any]]) -> dict[str, Any]:
-    """What a file of one run asks for, by the names of the options' fields, each read as its option
-    reads it. Paths in it start from its folder.
+def read_runs(path: Path, options: Iterable[Field[Any]]) -> list[dict[str, Any]]:
+    """What each run of a file asks for, in order, by the names of the options' fields, each read as
+    its option reads it. What stands above the first run holds for all. Paths start from the file's
+    folder.
 
     Raises SpecError if it cannot be read, is no TOML or says nothing, for a key that none of the
     options has, and for a value that its option does not take.
-    """
-    return _read(path, _parsed(path), options)
-
-
-def read_runs(path: Path, options: Iterable[Field[Any]]) -> list[dict[str, Any]]:
-    """What each run of a file asks for, in order; what stands above the first holds for all. Raises
-    SpecError as `read_run` does.
     """
     parsed, options = _parsed(path), tuple(options)
     runs = parsed.pop(RUN, [{}])

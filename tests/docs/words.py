@@ -1,11 +1,6 @@
-"""Counts the words and the sentences of the pages that a person reads.
-
-`python -m tests.docs.words` prints a table of all pages. With pages as arguments it lists their
-sentences of more than 30 words besides.
-"""
+"""Counts the words and the sentences of the pages that a person reads."""
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,22 +73,3 @@ def read(path: Path) -> Page:
         if length(sentence)
     ]
     return Page(path, length(text), tuple(sentences))
-
-
-def table(measured: list[Page]) -> str:
-    """A line for each page: its words, words per sentence, sentences that are too long."""
-    lines = [f"{'page':44} {'words':>6} {'mean':>5} {'long':>4}"]
-    for page in measured:
-        name = str(page.path.relative_to(ROOT))
-        lines.append(f"{name:44} {page.words:6} {page.mean:5.1f} {len(page.long):4}")
-    by_hand = sum(page.words for page in measured if page.path.name not in GENERATED)
-    return "\n".join([*lines, f"{'by hand':44} {by_hand:6}"])
-
-
-if __name__ == "__main__":
-    asked = [Path(name).resolve() for name in sys.argv[1:]]
-    found = [read(path) for path in asked or pages()]
-    print(table(found))
-    for page in found if asked else []:
-        for sentence in page.long:
-            print(f"{page.path.name}, {length(sentence)} words: {sentence}")
