@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from fedtables.results.names import check_known
 
 PRECISIONS = ("fp32", "tf32", "bf16")
-COMPILE = ("off", "default", "reduce-overhead", "graphs")
-CUDA_GRAPHS = COMPILE[2:]
-"""Ways that only CUDA devices have."""
+COMPILE = ("off", "default", "graphs")
 
 
 @dataclass(frozen=True)
@@ -22,8 +20,8 @@ class Execution:
     """`fp32`; `tf32`: on CUDA, products of fp32 matrices in TF32; `bf16`: forward and backward pass
     under autocast, and on CUDA other products as under `tf32`."""
     compile: str = "off"
-    """`off`, the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA graphs; or
-    `graphs`: whole steps, augmentation and optimiser included, as CUDA graphs, not compiled."""
+    """`off`; `default`: by torch.compile; `graphs`: whole steps, augmentation and optimiser
+    included, as CUDA graphs, not compiled."""
     stacked: int = 1
     """Clients that train side by side, a step of each in turn."""
 
@@ -45,7 +43,7 @@ class Execution:
     @property
     def compiled(self) -> bool:
         """Whether torch.compile has a part in it."""
-        return self.compile not in ("off", "graphs")
+        return self.compile == "default"
 
     @property
     def label(self) -> str:

@@ -203,8 +203,6 @@ class Federation:
         execution = self.networks.execution
         if exact and execution.precision == "bf16":
             execution = dataclasses.replace(execution, precision="tf32")
-        if execution.compile == "reduce-overhead":  # CUDA graphs, which keep one pass at a time
-            execution = dataclasses.replace(execution, compile="default")
         if torch.is_grad_enabled() and isinstance(model, nn.Module) and learns(model):
             see(len(inputs))
         meter = active_meter()

@@ -16,7 +16,6 @@ from fedtables.datasets.partitions import PartitionError
 from fedtables.federation.cache import content_digest
 from fedtables.federation.client import Shard
 from fedtables.federation.data import LabelledSet, NoPublicData, PublicData
-from fedtables.federation.execution import CUDA_GRAPHS
 from fedtables.federation.federation import Federation
 from fedtables.federation.inside.privacy import Protection
 from fedtables.federation.parts import ClientPart, Parts, Plans, Run, put_together
@@ -212,8 +211,8 @@ def _check_run(plans: Plans, run: Run) -> None:
         raise ValueError(f"run.device: {run.device!r} is not there: {why}") from error
     if device.type == "meta":
         raise ValueError("run.device: on meta nothing is computed; name another device")
-    if run.execution.compile in CUDA_GRAPHS and device.type != "cuda":
-        raise ValueError(f"run.execution: compile={run.execution.compile} is for CUDA devices")
+    if run.execution.compile == "graphs" and device.type != "cuda":
+        raise ValueError("run.execution: compile=graphs is for CUDA devices")
     own = [network for network in (plans.network, *plans.clients) if not isinstance(network, str)]
     if own and run.stages.folder is not None:
         raise ValueError("run.stages: what networks of your own learn is kept in memory only")

@@ -22,8 +22,7 @@ AT_ONCE = 2**24
 class Window:
     """Sliding windows over (n, c, *sides), by MONAI's `sliding_window_inference`.
 
-    Where windows overlap, outputs are averaged, all alike or, `gaussian`, more of what lies in a
-    window's middle. A sample with shorter sides than the window is filled up with zeros, of which
+    Where windows overlap, outputs are averaged, more of what lies in a window's middle. A sample with shorter sides than the window is filled up with zeros, of which
     the outputs are cut off again.
     """
 
@@ -31,14 +30,10 @@ class Window:
     """Of a window in pixels: what the network takes."""
     overlap: float = 0.25
     """Share of a window's side that its neighbour has too."""
-    blend: str = "gaussian"
-    """`gaussian` or `constant`."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap < 1 or min(self.sides) < 1:
             raise ValueError(f"windows have sides from 1 pixel and overlap by less than 1: {self}")
-        if self.blend not in ("gaussian", "constant"):
-            raise ValueError(f"windows are blended gaussian or constant, not {self.blend!r}")
 
     def count(self, sides: tuple[int, ...]) -> int:
         """Windows over a sample of these sides."""
@@ -58,7 +53,7 @@ class Window:
     ) -> torch.Tensor:
         """Outputs (n, k, *sides) of inputs (n, c, *sides), from at most `batch` windows at once."""
         outputs: torch.Tensor = _sliding()(
-            inputs, self.sides, batch, model, overlap=self.overlap, mode=self.blend
+            inputs, self.sides, batch, model, overlap=self.overlap, mode="gaussian"
         )
         return outputs
 

@@ -87,16 +87,14 @@ def selected(request: Request, tables: Sequence[str]) -> Selection:
 
 def check_execution(execution: Execution, device: str) -> None:
     """Raise SpecError for a way of running that the device or the machine does not have."""
-    from fedtables.federation.execution import CUDA_GRAPHS
-
     if execution.precision == "tf32" and not device.startswith("cuda"):
         raise SpecError(
             f"--precision tf32 needs a CUDA device, and this run is on {device}; use fp32 or bf16"
         )
-    if execution.compile in CUDA_GRAPHS and not device.startswith("cuda"):
+    if execution.compile == "graphs" and not device.startswith("cuda"):
         raise SpecError(
-            f"--compile {execution.compile} needs a CUDA device, and this run is on {device}; use"
-            " --compile default"
+            f"--compile graphs needs a CUDA device, and this run is on {device}; use --compile"
+            " default"
         )
     if execution.compiled and not any(
         shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")

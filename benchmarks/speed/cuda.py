@@ -37,7 +37,6 @@ WAYS = {
     "fp32": Execution(),
     "tf32": Execution(precision="tf32"),
     "bf16": Execution(precision="bf16"),
-    "bf16, CUDA graphs": Execution(precision="bf16", compile="reduce-overhead"),
     "fp32, replayed": Execution(compile="graphs"),
     "bf16, replayed": Execution(precision="bf16", compile="graphs"),
     "tf32, replayed": Execution(precision="tf32", compile="graphs"),
@@ -46,7 +45,7 @@ WAYS = {
 }
 LARGE_STEP = 1e12
 """FLOPs of a step that fills a GPU by itself: several such are not measured together."""
-ON_CUDA = ("tf32", "CUDA graphs", "replayed")
+ON_CUDA = ("tf32", "replayed")
 """Of ways that no CPU has."""
 WORKLOADS = Path(__file__).with_name("workloads.csv")
 MUCH = 0.02

@@ -173,9 +173,8 @@ class Request:
     compiled: str = option(
         "",
         one_of("--compile", ("", *COMPILE)),
-        "how training steps run: off, default (torch.compile), reduce-overhead (the same with"
-        " CUDA graphs), graphs (CUDA graphs without compiling); default: graphs for gpu and paper,"
-        " else off",
+        "how training steps run: off, default (torch.compile), graphs (CUDA graphs); default:"
+        " graphs for gpu and paper, else off",
         "--compile",
     )
     stacked: int = quantity(

@@ -280,8 +280,7 @@ class Stages:
 
 
 def _described(value: object | None) -> list[str]:
-    """What has settings, as keys know it: these, the code of its class, and its transform's."""
+    """What has settings, as keys know it: these, and the code of its class."""
     if value is None:
         return []
-    transform = getattr(value, "transform", None)
-    return [repr(value), code_digest(type(value).__module__), *_described(transform)]
+    return [repr(value), code_digest(type(value).__module__)]

@@ -124,10 +124,6 @@ class Regions(LabelMaps):
     """Weight of the binary cross-entropy in the loss."""
     dice: float = 1.0
     """Weight of the soft Dice loss."""
-    squared: bool = False
-    """Whether the Dice loss' denominator has squared probabilities (Milletari et al. 2016)."""
-    smooth: float = 1.0
-    """Added to the numerator and the denominator of the soft Dice, in pixels."""
     reading: Reading = "paper"
     """How metrics are read where a paper and its code differ (`fedtables.metrics.masks`)."""
 
@@ -158,7 +154,9 @@ class Regions(LabelMaps):
         return inside if len(inside) > 1 else torch.cat([maps.numel() - inside, inside])
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Binary cross-entropy of labelled pixels and soft Dice loss, means over regions, (n,)."""
+        """Binary cross-entropy of labelled pixels and soft Dice loss, means over regions, (n,). The
+        Dice has one pixel more above and below its fraction.
+        """
         masks, labelled = self.layers(targets), (targets != IGNORE)[:, None].float()
         entropy = F.binary_cross_entropy_with_logits(outputs, masks, reduction="none") * labelled
         shares = labelled.flatten(1).mean(dim=1).clamp(min=1e-12)
@@ -167,9 +165,8 @@ class Regions(LabelMaps):
             return losses
         probabilities, masks = ((x * labelled).flatten(2) for x in (outputs.sigmoid(), masks))
         both = (probabilities * masks).sum(dim=2)
-        sizes = probabilities.square() if self.squared else probabilities
-        either = sizes.sum(dim=2) + masks.sum(dim=2)
-        overlap = (2 * both + self.smooth) / (either + self.smooth)
+        either = probabilities.sum(dim=2) + masks.sum(dim=2)
+        overlap = (2 * both + 1.0) / (either + 1.0)
         return losses + self.dice * (1 - overlap).mean(dim=1)
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -21,29 +21,16 @@ def channels_last(module: M) -> M:
     return module.to(memory_format=CHANNELS_LAST[5 if of_volumes else 4])
 
 
-class InputTransform(Protocol):
-    """What happens to samples before they are normalised, for example an undersampling of k-space:
-    a network sees the result, not the sample.
-
-    A frozen dataclass without state, whose repr names its settings: stages are keyed by it.
-    """
-
-    def __call__(self, samples: torch.Tensor) -> torch.Tensor:
-        """float32 (n, c, *sides) to float32 of as many samples, always the same."""
-
-
 @dataclass(frozen=True)
 class Normalisation:
-    """From samples as `unit_range` gives them, (n, c, *sides), to network inputs: what the
-    transform leaves of them, then (x - mean) / std per channel.
+    """From samples as `unit_range` gives them, (n, c, *sides), to network inputs: (x - mean) / std
+    per channel.
 
     Raises ValueError for samples as they are stored, in uint8.
     """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    transform: InputTransform | None = None
-    """What stands between the stored sample and the network; None for nothing."""
 
     def __call__(self, samples: torch.Tensor) -> torch.Tensor:
         if not samples.is_floating_point():
@@ -51,8 +38,6 @@ class Normalisation:
                 f"normalise takes samples in [0, 1], not {samples.dtype}; give it"
                 " unit_range(samples) of fedtables.federation.training.inputs"
             )
-        if self.transform is not None:
-            samples = self.transform(samples)
         one_each = (-1, *[1] * (samples.ndim - 2))
         mean, std = (filled(values, samples).view(one_each) for values in (self.mean, self.std))
         # Convolutions on CPUs and tensor cores are faster with channels last; results differ by

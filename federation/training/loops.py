@@ -40,7 +40,7 @@ def forward_pass(execution: Execution, device: torch.device, full_batch: bool = 
     autocast = device.type if execution.precision == "bf16" else ""
     if not (execution.compiled and full_batch):
         return functools.partial(_forward, autocast)
-    return functools.partial(_compiled(execution.compile), autocast)
+    return functools.partial(_compiled(), autocast)
 
 
 def _forward(
@@ -52,14 +52,14 @@ def _forward(
 
 
 @functools.cache
-def _compiled(mode: str) -> Callable[..., torch.Tensor]:
+def _compiled() -> Callable[..., torch.Tensor]:
     """One compiled function for the process: networks of one shape share its code."""
     # Shapes in one process are networks x batch sizes. Past the limit dynamo would go eager
     # silently, and numbers would depend on what a worker ran before; so it fails.
     torch._dynamo.config.recompile_limit = 64
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     torch._functorch.config.donated_buffer = False  # FedIOD goes through the student's graph twice
-    return torch.compile(_forward, mode=None if mode == "default" else mode, dynamic=False)
+    return torch.compile(_forward, dynamic=False)
 
 
 class LoneBatchNorm(TorchFunctionMode):

@@ -24,8 +24,7 @@ COUNTED = (
 )
 """What it has beside that, or not, by its version."""
 WAYS_OF_RUNNING = re.compile(
-    r"|(bf16|tf32|compiled|reduce-overhead|graphs|stacked\d+)"
-    r"(-(compiled|reduce-overhead|graphs|stacked\d+))*"
+    r"|(bf16|tf32|compiled|graphs|stacked\d+)(-(compiled|graphs|stacked\d+))*"
 )
 """How a table's file is called by precision, compilation and stacking: the same numbers up to
 rounding."""

@@ -117,11 +117,6 @@ class Reweighted(Classification):
         return repr(Classification(self.classes))
 
 
-class Darker:
-    def __call__(self, samples):
-        return samples / 2
-
-
 def moved(**changes):
     """Client 1 replaced by one that differs."""
     return [make_client(0), make_client(1, **changes)]
@@ -150,7 +145,6 @@ OTHERS = {
     "pre-training": {"pretrained": True},
     "the task": {"task": Classification(4)},
     "the code of the task": {"task": Reweighted(3)},
-    "the code of the input transform": {"normalise": Normalisation((0.5,), (0.25,), Darker())},
     **{
         f"the seed of {axis}": {"seeds": Seeds(**{axis: 1})}
         for axis in AXES

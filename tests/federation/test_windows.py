@@ -26,15 +26,14 @@ class Recorder(nn.Module):
         return inputs
 
 
-@pytest.mark.parametrize("blend", ["gaussian", "constant"])
 @pytest.mark.parametrize(
     ("sides", "window", "overlap"),
     [((20, 13), (8, 8), 0.5), ((5, 20), (8, 8), 0.25), ((6, 9, 7), (4, 4, 4), 0.0)],
 )
-def test_stitching_is_the_inverse_of_patching(sides, window, overlap, blend):
+def test_stitching_is_the_inverse_of_patching(sides, window, overlap):
     samples = torch.rand(3, 1, *sides, generator=torch.Generator().manual_seed(0))
     model = Recorder()
-    how = Window(window, overlap, blend)
+    how = Window(window, overlap)
     whole = torch.cat(list(predictions(model, samples, normalise=PLAIN, window=how)))
     torch.testing.assert_close(whole, samples)
     assert {shape[2:] for shape in model.shapes} == {window}
@@ -49,7 +48,7 @@ def test_windows_are_counted_by_hand():
     assert Window((8, 8), 0.25).count((3, 3)) == 1
 
 
-@pytest.mark.parametrize("wrong", [{"overlap": 1.0}, {"sides": (0, 8)}, {"blend": "median"}])
+@pytest.mark.parametrize("wrong", [{"overlap": 1.0}, {"sides": (0, 8)}])
 def test_impossible_windows_are_refused(wrong):
     with pytest.raises(ValueError, match="windows"):
         Window(**{"sides": (8, 8), **wrong})

@@ -83,7 +83,7 @@ def test_measured_passes_call_their_hooks_where_others_are_compiled(monkeypatch)
     def compiled(*arguments):
         raise AssertionError("compiled code calls no hooks that it has not seen")
 
-    monkeypatch.setattr(loops, "_compiled", lambda mode: compiled)
+    monkeypatch.setattr(loops, "_compiled", lambda: compiled)
     federation = make_federation(execution=Execution(compile="default"))
     networks = [nn.Sequential(nn.BatchNorm2d(1), nn.Flatten()).eval()]
     with measured_statistics(networks) as distances:

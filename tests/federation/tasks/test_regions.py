@@ -32,12 +32,9 @@ def test_the_loss_is_cross_entropy_and_one_minus_dice_by_hand():
     outputs, targets = torch.zeros(1, 1, 2, 2), torch.tensor([[[1, 1], [0, 0]]])
     entropy = Regions(TUMOUR, cross_entropy=1, dice=0)
     assert entropy.loss(outputs, targets).tolist() == pytest.approx([math.log(2)])
-    overlap = Regions(TUMOUR, cross_entropy=0, dice=1, smooth=1.0)
+    overlap = Regions(TUMOUR, cross_entropy=0, dice=1)
     # 1 - (2 * 1 + 1) / (2 + 2 + 1)
     assert overlap.loss(outputs, targets).tolist() == pytest.approx([0.4])
-    squared = Regions(TUMOUR, cross_entropy=0, dice=1, smooth=0.0, squared=True)
-    # 1 - 2 * 1 / (4 * 0.25 + 2)
-    assert squared.loss(outputs, targets).tolist() == pytest.approx([1 / 3])
     both = Regions(TUMOUR, cross_entropy=2, dice=3)
     assert both.loss(outputs, targets).tolist() == pytest.approx([2 * math.log(2) + 3 * 0.4])
 
@@ -47,8 +44,8 @@ def test_pixels_without_a_label_do_not_count():
     targets = torch.tensor([[[1, 255], [0, 255]]])
     seen = Regions(TUMOUR, cross_entropy=1, dice=0).loss(outputs, targets)
     assert seen.tolist() == pytest.approx([-(math.log(0.8) + math.log(0.6)) / 2])
-    overlap = Regions(TUMOUR, cross_entropy=0, smooth=0.0).loss(outputs, targets)
-    assert overlap.tolist() == pytest.approx([1 - 2 * 0.8 / (1.2 + 1)])
+    overlap = Regions(TUMOUR, cross_entropy=0).loss(outputs, targets)
+    assert overlap.tolist() == pytest.approx([1 - (2 * 0.8 + 1) / (1.2 + 1 + 1)])
 
 
 @pytest.mark.parametrize("task", [Regions(TUMOUR), Regions(BRATS)])

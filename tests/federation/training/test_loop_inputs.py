@@ -1,12 +1,9 @@
 """What goes through the two loops of learning: batches, inputs and samples of all kinds."""
 
-from dataclasses import dataclass
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
 from fedtables.federation.augmentation import Augmentation
 from fedtables.federation.costs import Meter, metering
@@ -83,33 +80,11 @@ def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
 # -- samples of other kinds --
 
 
-@dataclass(frozen=True)
-class EveryOtherRow:
-    """A transform that a test can undo: rows in between are lost."""
-
-    rows: int = 2
-
-    def __call__(self, samples):
-        kept = torch.zeros_like(samples)
-        kept[..., :: self.rows, :] = samples[..., :: self.rows, :]
-        return kept
-
-
 def test_float32_samples_are_not_rescaled_and_others_are_refused():
     stored = torch.tensor([-3.0, 500.0]).view(2, 1, 1, 1)
     assert unit_range(stored) is stored
     with pytest.raises(ValueError, match=r"^samples are uint8 or float32, not torch.float64$"):
         unit_range(stored.double())
-
-
-def test_a_transform_comes_before_the_mean_is_taken_off_in_training_and_prediction():
-    stored = torch.full((2, 1, 2, 1), 255, dtype=torch.uint8)
-    normalise = Normalisation((1.0,), (0.5,), EveryOtherRow())
-    seen = [[0.0, -2.0]] * 2  # a row as it is, and one that is lost
-    assert predict(nn.Flatten(), stored, normalise=normalise).tolist() == seen
-    labels = torch.zeros(2, dtype=torch.int64)
-    assert Inputs(normalise).pairs(stored, labels)[0].flatten(1).tolist() == seen
-    assert repr(normalise) != repr(Normalisation((1.0,), (0.5,), EveryOtherRow(3)))
 
 
 def test_what_has_no_pixels_or_is_a_volume_is_not_augmented():

@@ -113,17 +113,15 @@ def nothing_compiled():
 
 @pytest.fixture
 def compiler(monkeypatch, nothing_compiled):
-    """In place of torch.compile one that notes modes, and the sizes of the batches that go through
-    what it made.
+    """In place of torch.compile one that notes the sizes of the batches that go through what it
+    made.
     """
 
     class Compiler:
         def __init__(self):
-            self.modes, self.sizes = [], []
+            self.sizes = []
 
-        def __call__(self, function, *, mode=None, **options):
-            self.modes.append(mode)
-
+        def __call__(self, function, **options):
             def compiled(autocast, model, inputs):
                 self.sizes.append(len(inputs))
                 return function(autocast, model, inputs)
