@@ -22,8 +22,9 @@ AT_ONCE = 2**24
 class Window:
     """Sliding windows over (n, c, *sides), by MONAI's `sliding_window_inference`.
 
-    Where windows overlap, outputs are averaged, more of what lies in a window's middle. A sample with shorter sides than the window is filled up with zeros, of which
-    the outputs are cut off again.
+    Where windows overlap, outputs are averaged, more of what lies in a window's middle. A sample
+    with shorter sides than the window is filled up with zeros, of which the outputs are cut off
+    again.
     """
 
     sides: tuple[int, ...]

@@ -19,16 +19,9 @@ from fedtables.results.files import DataError
 
 def list_everything() -> None:
     """List papers and tables, methods, and data sets with what is present."""
-    tables = RichTable(
-        "table", "what it shows", "reproducible", title="Tables", title_justify="left"
-    )
+    tables = RichTable("table", "what it shows", title="Tables", title_justify="left")
     for name, table in registry.all_tables().items():
-        paper = name.split("/")[0]
-        if table is not None:
-            tables.add_row(name, f"{table.title}: {table.caption}", "yes")
-        else:
-            count = sum(cell.value is not None for cell in published.published_table(name))
-            tables.add_row(name, f"{count} published numbers of {paper}", "not yet")
+        tables.add_row(name, f"{table.title}: {table.caption}")
     console.print(tables)
     methods = RichTable(
         *("method", "what it is", "derived from", "leaves a client", "where"),
@@ -78,8 +71,7 @@ def show_table(
     """Show a table's published numbers, its claims, and every setting with its source."""
     from fedtables.benchmarks.reporting import cards
 
-    if table not in registry.all_tables():
-        registry.find_table(table)
+    found, spec = registry.find_table(table)
     cells = published.published_table(table)
     columns = list(dict.fromkeys(cell.column for cell in cells))
     rows = list(dict.fromkeys(cell.row for cell in cells))
@@ -93,23 +85,18 @@ def show_table(
             heading = "column"
         for part in published_tables(f"{table}: published {metric}", heading, texts):
             console.print(part)
-    paper, _, key = table.partition("/")
-    for claim in published.claims(paper):
-        if claim.table == key:
+    for claim in published.claims(found.key):
+        if claim.table == spec.key:
             console.print(
                 f"claim {claim.id}: {escape(claim.claim)} (in print: {claim.holds_in_print},"
                 f" {claim.cells or 'no numbers'})"
             )
-    spec = registry.all_tables()[table]
-    if spec is not None:
-        card = cards.terminal(registry.papers()[paper], spec, request.profile, request.protocol)
-        console.print(card if fits(card) else cards.listed(card))
-        for line in cards.table_settings(spec):
-            console.print(escape(line))
-        for note in registry.papers()[paper].notes_on(spec):
-            console.print(f"note: {note}")
-    else:
-        console.print(f"{table} cannot be regenerated yet; its published numbers are here.")
+    card = cards.terminal(found, spec, request.profile, request.protocol)
+    console.print(card if fits(card) else cards.listed(card))
+    for line in cards.table_settings(spec):
+        console.print(escape(line))
+    for note in found.notes_on(spec):
+        console.print(f"note: {note}")
 
 
 def _text(cell: published.PublishedCell | None) -> str:

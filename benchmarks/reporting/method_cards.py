@@ -42,7 +42,7 @@ def rows_by_method() -> dict[str, dict[str, list[str]]]:
     """By method, the tables that have it, and the keys of its rows in each."""
     found: dict[str, dict[str, list[str]]] = {}
     for name, table in registry.all_tables().items():
-        for row in table.rows if table is not None else ():
+        for row in table.rows:
             found.setdefault(row.method, {}).setdefault(name, []).append(row.key)
     return found
 

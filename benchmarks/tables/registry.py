@@ -20,7 +20,6 @@ from fedtables.benchmarks.tables.declared import check_declared, method_classes
 from fedtables.benchmarks.tables.measure import Measure
 from fedtables.benchmarks.tables.plugins import loaded, module_of
 from fedtables.benchmarks.tables.spec import Paper, SpecError, Table
-from fedtables.results import published
 from fedtables.results.names import near
 from fedtables.results.plugins import place, plugged_in, using
 from fedtables.results.sourcecode import (
@@ -149,32 +148,18 @@ def find_measure(name: str) -> Measure:
     return measure
 
 
-def all_tables() -> dict[str, Table | None]:
-    """Every table and figure of every paper by `paper/table`; None where there is no spec yet."""
-    tables: dict[str, Table | None] = {}
-    for key in published.papers():
-        for name in published.tables(key):
-            tables[f"{key}/{name}"] = None
-    for key, paper in papers().items():
-        for table in paper.tables:
-            tables[f"{key}/{table.key}"] = table
-    return dict(sorted(tables.items()))
+def all_tables() -> dict[str, Table]:
+    """Every table and figure of every paper by `paper/table`, in order."""
+    found = {f"{key}/{t.key}": t for key, paper in papers().items() for t in paper.tables}
+    return dict(sorted(found.items()))
 
 
 def find_table(name: str) -> tuple[Paper, Table]:
-    """The paper and table called `paper/table`. Raises SpecError with near names, or if it has no
-    spec yet.
-    """
+    """The paper and table called `paper/table`. Raises SpecError with near names."""
     tables = all_tables()
     if name not in tables:
         raise SpecError(f"unknown table {name!r}; {near(name, tables)}")
-    table = tables[name]
-    if table is None:
-        raise SpecError(
-            f"{name} is not yet reproducible: its published numbers are here (`fedtables"
-            f" show {name}`), its spec is not"
-        )
-    return papers()[name.split("/")[0]], table
+    return papers()[name.split("/")[0]], tables[name]
 
 
 @functools.cache

@@ -23,11 +23,11 @@ def complete(values: pd.DataFrame) -> pd.DataFrame:
     return known.dropna(axis="index") if known.shape[1] else known.iloc[:0]
 
 
-def mean_ranks(values: pd.DataFrame, *, higher: bool = True) -> pd.Series:
-    """The mean over conditions of each method's rank, 1 for the best; equal values share the mean
-    of their ranks. `values` as `complete` gives them.
+def mean_ranks(values: pd.DataFrame) -> pd.Series:
+    """The mean over conditions of each method's rank, 1 for the best, which has the highest value;
+    equal values share the mean of their ranks. `values` as `complete` gives them.
     """
-    return values.rank(axis="index", ascending=not higher).mean(axis="columns").sort_values()
+    return values.rank(axis="index", ascending=False).mean(axis="columns").sort_values()
 
 
 def friedman(values: pd.DataFrame) -> float:
@@ -42,15 +42,15 @@ def friedman(values: pd.DataFrame) -> float:
     return float(friedmanchisquare(*values.to_numpy()).pvalue)
 
 
-def critical_difference(methods: int, conditions: int, alpha: float = ALPHA) -> float:
+def critical_difference(methods: int, conditions: int) -> float:
     """By how much two mean ranks of `methods` over `conditions` must differ to be told apart at the
-    level `alpha` (Nemenyi's test, Demsar's Eq. 6); infinite without a condition.
+    level `ALPHA` (Nemenyi's test, Demsar's Eq. 6); infinite without a condition.
     """
     from scipy.stats import studentized_range
 
     if methods < 2 or conditions < 1:
         return math.inf
-    quantile = float(studentized_range.ppf(1 - alpha, methods, math.inf)) / math.sqrt(2)
+    quantile = float(studentized_range.ppf(1 - ALPHA, methods, math.inf)) / math.sqrt(2)
     return quantile * math.sqrt(methods * (methods + 1) / (6 * conditions))
 
 

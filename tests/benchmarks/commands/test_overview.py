@@ -13,8 +13,6 @@ from tests.benchmarks.commands.tables_of_cli import BRIEF, run, table_csv
 
 def test_list_show_and_data_say_what_there_is(tmp_path):
     listed = run(tmp_path, "list").stdout
-    tables = registry.all_tables()
-    assert listed.count("not yet") == sum(table is None for table in tables.values()) == 0
     assert "scikit-learn digits" in listed
     shown = run(tmp_path, "show", "dlad/table3", "--profile", "cpu").stdout
     assert "0.5845" in shown

@@ -56,8 +56,7 @@ def test_a_row_that_is_there_cannot_be_added_again(table2):
 def test_a_seed_moves_training_where_the_division_of_samples_is_no_draw():
     given = [
         cell
-        for name, table in registry.all_tables().items()
-        if table is not None
+        for name in registry.all_tables()
         for cell in expand(*registry.find_table(name), Selection(), skip_unusable=True)
         if dict(cell.config)["partition.kind"] in ("by-site", "by-size")
     ]

@@ -12,7 +12,7 @@ from tests.reports.drawn import layout
 TABLES = [
     name
     for name, table in registry.all_tables().items()
-    if table is not None and table.measure not in ("selection", "transferability")
+    if table.measure not in ("selection", "transferability")
 ]
 """But those whose rows are no methods."""
 
