@@ -154,10 +154,10 @@ def make_cluster(request: Request) -> Cluster | None:
         cluster = cluster_of(request)
         reach(cluster)
         return cluster
-    if request.num_cpus or request.num_gpus is not None or request.ray_cache:
+    if request.num_cpus or request.num_gpus is not None:
         raise SpecError(
-            "--num-cpus, --num-gpus and --ray-cache say how Ray runs cells; add --ray local, or a"
-            " cluster's address"
+            "--num-cpus and --num-gpus say how Ray runs cells; add --ray local, or a cluster's"
+            " address"
         )
     check_device(request.run_device)
     return None

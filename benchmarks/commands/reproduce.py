@@ -100,7 +100,7 @@ class Swept:
 @takes(
     *("tables", "profile", "only", "methods", "seeds", "settings", "plugins"),
     *("require_real", "stand_ins", "jobs", "device", "threads"),
-    *("ray", "num_cpus", "num_gpus", "ray_cache", "fresh", "results", "replace"),
+    *("ray", "num_cpus", "num_gpus", "fresh", "results", "replace"),
 )
 def sweep_budgets(request: Request, over: Swept) -> None:
     """Run a table's rows at several privacy budgets and without one; plot them over epsilon."""

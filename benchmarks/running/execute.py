@@ -77,13 +77,11 @@ def run_cell(
     context: Context,
     send: Callable[[Event], None] = lambda event: None,
     position: int = 0,
-    make_cache: Callable[..., StageCache] = StageCache,
 ) -> tuple[Record, str]:
     """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also
     the traceback. Flags, generators and environment variables are afterwards as before.
 
-    What happens until it is done is sent, as of cell number `position`. `make_cache` takes the
-    arguments of StageCache.
+    What happens until it is done is sent, as of cell number `position`.
     """
 
     def on_stage(stage: StageEvent) -> None:
@@ -94,7 +92,7 @@ def run_cell(
 
     started = time.monotonic()
     owner = ".".join(file_source_digest(Path(path)) for path in cell.plugins)
-    stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device, owner)
+    stages = StageCache(Path(context.stages), on_stage, context.newer_than, cell.device, owner)
     channel = Channel()
     trace = ""
     try:

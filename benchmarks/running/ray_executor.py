@@ -26,11 +26,9 @@ from fedtables.benchmarks.tables.request import Request
 from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.datasets import catalogue
 from fedtables.results.files import DataError, ResultsError, cache_home
-from fedtables.results.names import near
 from fedtables.results.sourcecode import PACKAGE, ROOT
 
 LOCAL, AUTO = "local", "auto"
-FETCH, SHARED = "fetch", "shared"
 RETRIES = 3
 """How often a cell is run again whose worker or node was lost."""
 EXCLUDED = ("__pycache__", "/results/*", "!/results/*.py", "!/results/published")
@@ -63,19 +61,13 @@ class Cluster:
     """Processors of one cell."""
     gpus: float
     """GPUs of one cell; 0.25 lets four share one."""
-    cache: str
-    """`shared`: all nodes see the command's stage folder; `fetch`: each has its own, and gets
-    stages through Ray."""
 
 
 def cluster_of(request: Request) -> Cluster:
     """The cluster that a request names; 0 processors mean as many as threads, None GPUs one on
-    CUDA.
-
-    A cluster's cache is fetched unless it is said to be shared, for its nodes need not have a
-    folder in common. Raises SpecError for what fits no cluster.
+    CUDA. Raises SpecError for what fits no cluster.
     """
-    address, device, cache = request.ray, request.run_device, request.ray_cache
+    address, device = request.ray, request.run_device
     cpus, gpus = request.num_cpus, request.num_gpus
     if address not in (LOCAL, AUTO) and not re.fullmatch(r"[^:]+:[0-9]{1,5}", address, re.ASCII):
         raise SpecError(
@@ -84,8 +76,6 @@ def cluster_of(request: Request) -> Cluster:
         )
     if device.startswith("cuda:"):
         raise SpecError(f"--device {device}: Ray chooses the GPU of each cell; use --device cuda")
-    if cache and cache not in (FETCH, SHARED):
-        raise SpecError(f"--ray-cache {cache}: no such value; {near(cache, (FETCH, SHARED))}")
     on_cuda = device == "cuda"
     gpus = float(on_cuda) if gpus is None else gpus
     if (gpus > 1 and gpus != int(gpus)) or (gpus > 0) != on_cuda:
@@ -93,9 +83,7 @@ def cluster_of(request: Request) -> Cluster:
             f"--num-gpus {gpus:g}: a cell takes a part of one, or a whole number of them, on"
             " --device cuda, and none elsewhere"
         )
-    return Cluster(
-        address, cpus or request.threads, gpus, cache or (SHARED if address == LOCAL else FETCH)
-    )
+    return Cluster(address, cpus or request.threads, gpus)
 
 
 def run_ray(
@@ -200,17 +188,6 @@ def _run_tasks(
     limit: int,
 ) -> Generator[Event]:
     """Tasks for the cells at `positions`."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    server = None
-    if cluster.cache == FETCH:
-        from fedtables.benchmarks.running.ray_stages import StageServer
-
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        actor = ray.remote(StageServer).options(
-            num_cpus=0, scheduling_strategy=here, max_restarts=RETRIES, max_task_retries=RETRIES
-        )
-        server = actor.remote(context.stages, context.newer_than)
     resources = {"num_cpus": cluster.cpus, "num_gpus": cluster.gpus, "max_retries": 0}
     task = ray.remote(**resources)(_work)
     alone = ray.remote(max_calls=1, **resources)(_in_own_process)
@@ -228,17 +205,15 @@ def _run_tasks(
             while waiting and len(running) < limit:
                 position, attempt = waiting.popleft()
                 cell = cells[position]
-                told = (cell.code, cell.libraries, context, server, f"{position} {attempt}")
                 work = alone if cell.plugins or cluster.gpus else task
-                running[work.remote(position, cell, *told)] = position, attempt
+                told = (position, cell, cell.code, cell.libraries, context)
+                running[work.remote(*told)] = position, attempt
             ended, _ = ray.wait(list(running), timeout=deadline.left())
             for ready in ended:
                 position, attempt = running.pop(ready)
                 try:
                     yield from ray.get(ready)
                 except ray.exceptions.RayError as error:
-                    if server is not None:
-                        server.release.remote(f"{position} {attempt}")
                     how = _reason(error, isinstance(error, lost))
                     if isinstance(error, lost) and attempt <= RETRIES:
                         waiting.append((position, attempt + 1))
@@ -257,43 +232,21 @@ def _reason(error: Exception, lost: bool) -> str:
     return f"{type(error).__name__}: {said}"
 
 
-class _Calls:
-    """The methods of a Ray actor as if it were here."""
-
-    def __init__(self, actor: Any):
-        self._actor = actor
-
-    def __getattr__(self, name: str) -> Any:
-        import ray
-
-        return lambda *arguments: ray.get(getattr(self._actor, name).remote(*arguments))
-
-
 def _work(
-    position: int,
-    cell: Cell,
-    code: str,
-    packages: dict[str, str],
-    context: Context,
-    server: Any,
-    holder: str,
+    position: int, cell: Cell, code: str, packages: dict[str, str], context: Context
 ) -> list[Event]:
-    """Run a cell on this node, or refuse it; returns what happened, without its progress."""
+    """Run a cell on this node, with the node's cache, or refuse it; returns what happened, without
+    its progress.
+    """
     reason = refusal(cell, code, packages)
     if reason:
         record = failed(cell, f"node {platform.node()} {reason}")
         return [Event("done", position, record=record)]
     from fedtables.benchmarks.running.execute import run_cell
-    from fedtables.benchmarks.running.ray_stages import NodeStages
-    from fedtables.federation.cache import StageCache
 
     events: list[Event] = []
-    make_cache: Any = StageCache
-    if server is not None:
-        context = replace(context, stages=str(cache_home() / "stages"))
-        calls: Any = _Calls(server)
-        make_cache = functools.partial(NodeStages, server=calls, holder=holder)
-    record, trace = run_cell(cell, context, events.append, position, make_cache)
+    context = replace(context, stages=str(cache_home() / "stages"))
+    record, trace = run_cell(cell, context, events.append, position)
     events.append(Event("done", position, text=trace, record=record))
     return [event for event in events if event.kind != "progress"]
 

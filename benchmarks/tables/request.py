@@ -196,11 +196,6 @@ class Request:
         number_or_none,
         "with --ray: GPUs per cell; 0.25 puts four cells on one GPU; default: 1 on cuda",
     )
-    ray_cache: str = option(
-        "",
-        text,
-        "with --ray: fetch (stages travel through Ray) or shared (every node sees FEDTABLES_CACHE)",
-    )
     fresh: bool = switch("compute everything again, even what is cached")
     results: Path = place(RUNS, "folder for CSV, plots and records")  # noqa: RUF009
     replace: bool = switch(

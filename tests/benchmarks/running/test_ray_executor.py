@@ -1,6 +1,4 @@
-"""What Ray is told, who computes which stage, and what a node refuses; no Ray is needed for
-that.
-"""
+"""What Ray is told, and what a node refuses; no Ray is needed for that."""
 
 import re
 import socket
@@ -11,7 +9,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 from fedtables.benchmarks.running.events import Context, Event
 from fedtables.benchmarks.running.machine import Deadline
@@ -24,13 +21,11 @@ from fedtables.benchmarks.running.ray_executor import (
     refusal,
     run_ray,
 )
-from fedtables.benchmarks.running.ray_stages import BUSY, HERE, YOURS, NodeStages, StageServer
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.request import Request
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import SpecError
-from fedtables.federation.cache import Stage, StageCache, StageRequest
 from fedtables.results.sourcecode import ROOT
 
 # -- options --
@@ -38,11 +33,11 @@ from fedtables.results.sourcecode import ROOT
 
 def test_a_cell_has_as_many_processors_as_threads_and_on_cuda_a_gpu():
     three = Request(ray="auto", threads=3)
-    assert cluster_of(three) == Cluster("auto", 3, 0, "fetch")
-    shared = Request(ray="auto", num_cpus=2, ray_cache="shared", device="cuda")
-    assert cluster_of(shared) == Cluster("auto", 2, 1, "shared")
+    assert cluster_of(three) == Cluster("auto", 3, 0)
+    two = Request(ray="auto", num_cpus=2, device="cuda")
+    assert cluster_of(two) == Cluster("auto", 2, 1)
     quarter = Request(ray="local", num_gpus=0.25, device="cuda")
-    assert cluster_of(quarter) == Cluster("local", 1, 0.25, "shared")
+    assert cluster_of(quarter) == Cluster("local", 1, 0.25)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +45,6 @@ def test_a_cell_has_as_many_processors_as_threads_and_on_cuda_a_gpu():
     [
         ({"ray": "ray://head:10001"}, "a cluster that this machine is a node of"),
         ({"device": "cuda:1"}, "use --device cuda"),
-        ({"ray_cache": "share"}, "did you mean shared"),
         ({"num_gpus": 0.5}, "--num-gpus 0.5: .* and none elsewhere"),
         ({"num_gpus": 0.0, "device": "cuda"}, "--num-gpus 0: a cell takes a part of one"),
         (
@@ -73,7 +67,7 @@ def test_an_address_where_nobody_listens_is_refused(port):
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
     with pytest.raises(SpecError, match="no Ray cluster can be used there"):
-        reach(Cluster(f"127.0.0.1:{port}", 1, 0, "fetch"))
+        reach(Cluster(f"127.0.0.1:{port}", 1, 0))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +85,7 @@ def test_an_address_where_something_else_listens_is_refused(monkeypatch, says, m
         threading.Thread(target=answer).start()
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         with pytest.raises(SpecError, match=message):
-            reach(Cluster(address, 1, 0, "fetch"))
+            reach(Cluster(address, 1, 0))
     connections[0].close()
 
 
@@ -118,13 +112,13 @@ def test_without_ray_the_message_says_how_to_install_it(monkeypatch, tmp_path):
     with pytest.raises(
         SpecError, match="--ray needs Ray, which is not installed: python -m pip install"
     ):
-        next(run_ray([], Context(str(tmp_path)), Cluster("local", 1, 0, "shared")))
+        next(run_ray([], Context(str(tmp_path)), Cluster("local", 1, 0)))
 
 
 def test_ray_is_not_imported_unless_asked_for():
     script = (
-        "import sys, fedtables.benchmarks.commands.cli, fedtables.benchmarks.running.ray_executor,"
-        " fedtables.benchmarks.running.ray_stages; print('ray' in sys.modules)"
+        "import sys, fedtables.benchmarks.commands.cli, fedtables.benchmarks.running.ray_executor;"
+        " print('ray' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
@@ -161,121 +155,14 @@ class OneTask:
 
 
 @pytest.mark.parametrize(("gpus", "own"), [(0, False), (1, True), (0.25, True)])
-def test_a_cell_on_a_gpu_has_a_process_that_no_other_cell_gets(gpus, own, tmp_path, monkeypatch):
-    for name in ("ray", "ray.util", "ray.util.scheduling_strategies"):
-        monkeypatch.setitem(sys.modules, name, SimpleNamespace(NodeAffinitySchedulingStrategy=None))
+def test_a_cell_on_a_gpu_has_a_process_that_no_other_cell_gets(gpus, own, tmp_path):
     paper, table = registry.find_table("dlad/table2")
     cells, ray = expand(paper, table, Selection())[:1], OneTask()
-    context, cluster = Context(str(tmp_path)), Cluster("local", 1, gpus, "shared")
+    context, cluster = Context(str(tmp_path)), Cluster("local", 1, gpus)
     assert [*_run_tasks(ray, cells, context, cluster, Deadline(), [0], 1)] == [Event("done", 0)]
     [(function, options)] = ray.asked
     assert (function == "_in_own_process") == (options.get("max_calls") == 1) == own
     assert options["num_gpus"] == gpus
-
-
-# -- stages --
-
-
-class Node:
-    """A node with a stage folder, and what it computed."""
-
-    def __init__(self, folder, server, name):
-        self.stages = NodeStages(folder / name, server=server, holder=name)
-        self.computed: list[str] = []
-
-    def request(self, name, compute=None):
-        def default():
-            self.computed.append(name)
-            return Stage({"x": torch.tensor([1.0, 2.0])}, {"name": name})
-
-        return StageRequest(
-            "test", name, {"name": name}, compute or default, "fedtables.results.files"
-        )
-
-    def get(self, name, compute=None):
-        return self.stages.get(self.request(name, compute))
-
-    def base(self, name):
-        return str(self.stages.path(self.request(name)).relative_to(self.stages.folder))
-
-
-@pytest.fixture
-def server(tmp_path):
-    return StageServer(str(tmp_path / "server"))
-
-
-@pytest.fixture
-def first(tmp_path, server):
-    return Node(tmp_path, server, "first")
-
-
-@pytest.fixture
-def second(tmp_path, server):
-    return Node(tmp_path, server, "second")
-
-
-def test_what_one_node_computed_the_other_fetches_and_the_command_has(first, second, tmp_path):
-    first.get("a")
-    found = second.get("a")
-    assert (found.tensors["x"].tolist(), found.info) == ([1.0, 2.0], {"name": "a"})
-    assert (first.computed, second.computed) == (["a"], [])
-    assert [event.computed for event in second.stages.events] == [False]
-    own = StageCache(tmp_path / "server")
-    assert own.get(first.request("a")).info == {"name": "a"}
-    assert first.computed == ["a"]
-
-
-def test_a_node_asks_for_nothing_that_it_has(first, server, monkeypatch):
-    first.get("a")
-    monkeypatch.setattr(server, "ask", None)
-    assert first.get("a").info == {"name": "a"}
-
-
-def test_a_stage_brings_the_tensors_that_it_relies_on(first, second):
-    def relying():
-        return Stage({}, {"references": [first.stages.reference(first.get("a").tensors)]})
-
-    first.get("b", relying)
-    found = second.get("b", relying)
-    assert second.stages.referenced(found.info["references"][0])["x"].tolist() == [1.0, 2.0]
-    assert first.computed == ["a"]
-
-
-def test_what_is_damaged_on_the_way_or_at_the_command_is_computed_again(
-    first, second, server, monkeypatch
-):
-    first.get("a")
-    read = server.read
-    monkeypatch.setattr(server, "read", lambda name: read(name)[:-1] + b"!")
-    assert second.get("a").tensors["x"].tolist() == [1.0, 2.0]
-    assert second.computed == ["a"]
-
-
-def test_a_stage_that_one_node_computes_is_left_to_it(first, second, server):
-    base = first.base("a")
-    answers = [server.ask(base, name) for name in ("first", "second", "first")]
-    assert answers == [YOURS, BUSY, YOURS]
-    server.release("first")
-    assert server.ask(base, "second") == YOURS
-    server.finish(base)
-    first.get("a")
-    assert server.ask(base, "second") == HERE
-
-
-def test_a_stage_that_fails_is_free_again(first, second):
-    def fail():
-        raise RuntimeError("no memory")
-
-    with pytest.raises(RuntimeError, match="no memory"):
-        first.get("a", fail)
-    assert second.get("a").info == {"name": "a"}
-
-
-def test_a_fresh_command_gives_nodes_nothing_old(first, tmp_path):
-    first.get("a")
-    later = StageServer(str(tmp_path / "server"), newer_than=2**40)
-    base = first.base("a")
-    assert later.ask(base, "x") == YOURS
 
 
 # -- refusals --

@@ -32,7 +32,7 @@ VALUES = {
     "device": st.sampled_from(["cpu", "cuda:1"]),
     "precision": st.sampled_from(PRECISIONS),
     "compiled": st.sampled_from(COMPILE),
-    **dict.fromkeys(("ray", "ray_cache"), TEXTS),
+    "ray": TEXTS,
     "results": st.sampled_from([Path("/out"), Path("/two words")]),
     "log_to": st.just("tensorboard"),
 }
