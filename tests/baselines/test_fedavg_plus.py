@@ -42,6 +42,14 @@ def test_nothing_but_the_student_crosses_once_each_way_in_every_round():
     }
 
 
+def test_a_share_of_the_teachers_takes_part_in_a_round():
+    federation = private_servers(3)
+    quick(FedAvgPlus, rounds=6, participation=0.4).fit(federation)  # round(1.2) of three
+    taking_part = [t.client for t in federation.channel.ledger if t.direction == "up"]
+    assert len(taking_part) == 6
+    assert len({*taking_part}) > 1
+
+
 def test_a_teacher_looks_at_its_private_images_once_in_however_many_rounds():
     def predicted(rounds):
         with metering(Meter()) as meter:
