@@ -94,7 +94,7 @@ def _take(file: IO[bytes], size: int) -> None:
     """Take `size` bytes of the disk for a file that is mapped: without a disk behind it, such
     memory would end the process. Raises OSError where there is no room.
     """
-    if shutil.disk_usage(cache_home()).free < 1.1 * size:
+    if shutil.disk_usage(file.fileno()).free < 1.1 * size:
         raise OSError("no room on the disk")
     file.truncate(size)
     if hasattr(os, "posix_fallocate"):

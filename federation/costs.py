@@ -248,9 +248,10 @@ class Meter:
         return Memory(0, size) if self.on_host else Memory(size)
 
     def _copied(self, samples: torch.Tensor) -> int:
-        """Bytes of samples that are not counted yet: neither held nor kept."""
-        storage = samples.untyped_storage()._cdata
-        return 0 if storage in self.held or storage in self.answers else samples.nbytes
+        """Bytes of samples that are not counted yet: neither held nor kept where samples lie."""
+        held = samples.untyped_storage()._cdata in self.held
+        kept = self.answers.of(samples) == self.as_samples(samples.nbytes)
+        return 0 if held or kept else samples.nbytes
 
     def keep(self, answers: torch.Tensor, memory: Memory | None = None) -> torch.Tensor:
         """Book what answers take while they are kept: `memory`, else all of it on the device."""
@@ -296,8 +297,7 @@ class Meter:
             replayable_flops=flops if replayable else 0,
             shares=shares,
         )
-        if targets is not None:
-            copied += self._copied(targets)
+        copied += 0 if targets is None else self._copied(targets)
         self.need(Memory(peak) + self.as_samples(copied))
 
     def book_looks(self, epochs: int, after_epoch: Callable[[int], None] | None) -> None:

@@ -31,9 +31,9 @@ class Answers:
     def __init__(self) -> None:
         self._kept: dict[int, Memory] = {}
 
-    def __contains__(self, storage: int) -> bool:
-        """Whether answers that are kept have this storage (its `_cdata`)."""
-        return storage in self._kept
+    def of(self, answers: torch.Tensor) -> Memory:
+        """What is counted for the memory of answers; nothing for those that are not kept."""
+        return self._kept.get(answers.untyped_storage()._cdata, Memory())
 
     @property
     def now(self) -> Memory:

@@ -85,7 +85,7 @@ class FedDF(FedAvg):
                     teacher, public.images, normalise=federation.normalise, window=public.window
                 )
                 outputs = public.cut(outputs)
-                ensemble = outputs if count == 0 else ensemble + outputs
+                ensemble = outputs if count == 0 else ensemble.add_(outputs)
                 yield state
 
         super().aggregate(this, answered())

@@ -1,5 +1,5 @@
-"""Tables of other tasks on a CUDA device that is not there: findings, regions of images and of
-volumes, nuclei, and images to reconstruct, with samples on the device and in host memory.
+"""Tables of other tasks on a CUDA device that is not there, with samples on the device and in host
+memory: findings, regions of images and of volumes, nuclei, and images to reconstruct.
 """
 
 import pytest

@@ -67,6 +67,7 @@ SETTINGS = (
     Setting("partition.public_share", 0.0, "paper", "nothing is public"),
     Setting("partition.public_limit", 0, "paper", "nothing is public"),
     Setting("partition.pool_limit", 0, "paper", "all (0 means no limit)", smoke={TUMOUR: 0, "": 6}),
+    Setting("partition.test_limit", 0, "paper", "all (0 means no limit); fewer are whole subjects", gpu={TUMOUR: 2_000, "": 0}),
     Setting("network.client", "unet", "paper", "AsynDGAN's U-Net"),
     Setting("network.server", "unet", "paper", "the same"),
     Setting("network.unet", "unet-64-bn", "code", "64 to 1,024 channels, activation before normalisation",

@@ -16,6 +16,7 @@ from fedtables.benchmarks.running.plan import Plan
 from fedtables.benchmarks.running.speed import Speed, training_speed
 from fedtables.benchmarks.tables.spec import SpecError, usual_device, usual_execution
 from fedtables.federation.costs import Workload
+from fedtables.federation.execution import Execution
 from fedtables.results.files import ResultsError
 from fedtables.results.names import near
 
@@ -73,10 +74,16 @@ def this_machine(plan: Plan, profile: str) -> Device:
     """
     device = device_here(profile)
     loads = [load for load, _ in plan.networks.most_common(1)]
+
+    def measured(how: Execution) -> Device:
+        speed = training_speed(loads[0], device, how).flops if loads else 0.0
+        title = "core" if device == "cpu" else "GPU"
+        return Device(title, speed, "measured just now, with the network of most work")
+
     how = usual_execution(profile, device)
-    speed = training_speed(loads[0], device, how).flops if loads else 0.0
-    title = "core" if device == "cpu" else "GPU"
-    return Device(title, speed, "measured just now, with the network of most work")
+    if how.compile != "graphs":
+        return measured(how)
+    return replace(measured(how), launched=measured(replace(how, compile="off")))
 
 
 GB, GIB = 10**9, 2**30

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import or_
 from pathlib import Path
@@ -21,6 +21,7 @@ from fedtables.benchmarks.running.execute import kernels
 from fedtables.benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
 from fedtables.benchmarks.running.speed import training_speed
 from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.spec import ON_CUDA
 from fedtables.datasets import catalogue
 from fedtables.datasets.catalogue import ResolvedData
 from fedtables.federation.costs import Work, Workload
@@ -174,12 +175,13 @@ def within(rows: pd.DataFrame, jobs: int, limit: float) -> list[str]:
 
 
 def row_times(
-    cells: Sequence[Cell], speed: float, follower: Follower | None = None
+    cells: Sequence[Cell], hours: Callable[[Plan], float], follower: Follower | None = None
 ) -> pd.DataFrame:
     """What each row of a table takes on this machine, by row: how many `cells`; `seconds` of one
-    core, where it runs alone; those of its `longest` cell; those `added`, which no row before it
-    has spent; whether they are `recorded`, for the same cells. Seconds that no plan can count and
-    no record tells of are not a number. `speed` (FLOP/s) counts where no record tells of a row.
+    core or GPU, where it runs alone; those of its `longest` cell; those `added`, which no row
+    before it has spent; whether they are `recorded`, for the same cells on the same kind of CPU.
+    Seconds that no plan can count and no record tells of are not a number. `hours` of a plan count
+    where no record tells of a row.
 
     Raises SpecError for a cell that cannot be planned.
     """
@@ -187,14 +189,15 @@ def row_times(
     by_row: dict[str, list[Cell]] = {}
     for cell in cells:
         by_row.setdefault(cell.row, []).append(cell)
-    told = _records(cells[0])
+    told = {} if cells[0].profile in ON_CUDA else _records(cells[0])
     times: dict[str, tuple[int, float, float, float, bool]] = {}
     for row, own in by_row.items():
         flops = [make_plan([cell], follower).work.flops for cell in own]
         before = everything.work.flops
         for cell in own:
             everything.add(follower.follow(cell), follower.stages)
-        alone = make_plan(own, follower).work.flops
+        plan = make_plan(own, follower)
+        alone = plan.work.flops
         found = [
             (work, seconds)
             for cell, work in zip(own, flops, strict=True)
@@ -207,7 +210,9 @@ def row_times(
             whole = mean * len(own)
             times[row] = len(own), whole, mean, whole, bool(found)
             continue
-        rate = work / seconds if work and seconds else speed
+        if not (work and seconds):
+            work, seconds = alone, 3600 * hours(plan)
+        rate = work / seconds if seconds else 0.0
         whole, longest, added = (
             part / rate if rate else 0.0
             for part in (alone, max(flops), everything.work.flops - before)

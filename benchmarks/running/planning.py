@@ -161,7 +161,7 @@ def print_rows(
     in minutes, which rows fit it together.
     """
     jobs = jobs or default_jobs(hours.device_here(cells[0].profile))
-    rows = row_times(cells, here.speed, follower)
+    rows = row_times(cells, here.hours, follower)
     lines = []
     for row, time in rows.to_dict(orient="index").items():
         wall = max(time["seconds"] / jobs, time["longest"])

@@ -245,7 +245,7 @@ def _work(
     from fedtables.benchmarks.running.execute import run_cell
 
     events: list[Event] = []
-    context = replace(context, stages=str(cache_home() / "stages"))
+    context = replace(context, stages=str((cache_home() / "stages").resolve()))
     record, trace = run_cell(cell, context, events.append, position)
     events.append(Event("done", position, text=trace, record=record))
     return [event for event in events if event.kind != "progress"]

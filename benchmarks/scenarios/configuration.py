@@ -114,7 +114,7 @@ class PartitionSettings:
     pool_limit: int = 0
     """Samples of all clients together."""
     test_limit: int = 0
-    """Test samples, of each site where there are some."""
+    """Test samples of each site or class; of images, and of films, of the data set."""
     validation_share: Share = float(UNLISTED[VALIDATION_SHARE])
     """Of the clients' pool (or its patients; under by-group its groups) that the server holds with
     labels; of the target's images that it has no labels of, where clients hold another set."""

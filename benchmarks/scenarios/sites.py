@@ -94,8 +94,8 @@ class Site:
         return np.arange(len(self.labels(split)))
 
     def test_samples(self, most: int) -> np.ndarray:
-        """Indices of the test samples; with a limit `most`, those of as many whole groups, at
-        least one, as have about so many samples. No seed of a run moves them.
+        """Indices of the test samples. A limit `most` leaves whole groups, at least one, that have
+        about so many samples together. No seed of a run moves them.
         """
         every = self.samples("test")
         if not most or len(every) <= most:

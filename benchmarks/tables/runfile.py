@@ -24,9 +24,9 @@ RUN = "run"
 
 
 def read_runs(path: Path, options: Iterable[Field[Any]]) -> list[dict[str, Any]]:
-    """What each run of a file asks for, in order, by the names of the options' fields, each read as
-    its option reads it. What stands above the first run holds for all. Paths start from the file's
-    folder.
+    """What each run of a file asks for, in order, by the names of the options' fields. Each value
+    is read as its option reads it. What stands above the first run holds for all. Paths start from
+    the file's folder.
 
     Raises SpecError if it cannot be read, is no TOML or says nothing, for a key that none of the
     options has, and for a value that its option does not take.
@@ -112,7 +112,7 @@ def over(read: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_text(command: str, asked: Mapping[str, Any], remarks: Iterable[str] = ()) -> str:
-    """The file of a run by its keys, for `read_run`; remarks are comments."""
+    """The file of a run by its keys, for `read_runs`; remarks are comments."""
     named = {key: value for key, value in asked.items() if isinstance(value, Mapping)}
     plain = {key: value for key, value in asked.items() if key not in named}
     comments = (f"# {printable(text)}" for text in (f"fedtables {command} --config FILE", *remarks))

@@ -25,7 +25,7 @@ from fedtables.federation.samples import aside
 from fedtables.federation.shared.averaging import average_states
 from fedtables.federation.shared.learner import learn_probe
 from fedtables.federation.training.inputs import Normalisation
-from fedtables.federation.training.loops import predict
+from fedtables.federation.training.loops import predict, predictions
 from fedtables.federation.training.plan import Penalty, TrainingPlan
 from fedtables.models.catalogue import feature_shape
 from fedtables.models.cut import Encoder, FixedEncoder, Translator, encode, pooled
@@ -94,10 +94,18 @@ def private_hints(
     """On a client: `hints_of` the private images, kept on its disk if they are large, else in the
     host's memory.
     """
-    hints, meter = hints_of(normalise, teacher, shard.images, side), active_meter()
+    images, meter = shard.images, active_meter()
     if meter is not None:
+        hints = hints_of(normalise, teacher, images, side)
         return meter.keep(hints, Memory() if is_kept(hints.shape) else Memory(0, hints.nbytes))
-    return torch.from_numpy(scratch(hints.shape)).copy_(hints)
+    kept, done = torch.empty(0), 0
+    for part in predictions(Encoder(teacher), images, normalise=normalise):
+        seen = pooled(part, side)
+        if not done:
+            kept = torch.from_numpy(scratch((len(images), *seen.shape[1:])))
+        kept[done : done + len(seen)] = seen
+        done += len(seen)
+    return kept
 
 
 def learn_by_hints(
@@ -108,7 +116,7 @@ def learn_by_hints(
     penalties: Sequence[Penalty | None] = (),
 ) -> None:
     """On each client: the student and its translator learn the teacher's features, which are hints
-    in the host's memory, of the private images, as they are. `names` are those of the streams
+    that the host holds, of the private images, as they are. `names` are those of the streams
     beside the client.
     """
 

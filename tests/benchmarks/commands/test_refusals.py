@@ -79,7 +79,7 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
     ],
 )
 def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, message):
-    done = run(tmp_path, *shlex.split(arguments))
+    done = run(tmp_path, *shlex.split(arguments), CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 2
     assert re.search(message, " ".join(done.stderr.split())), done.stderr
     assert "Traceback" not in done.stderr

@@ -12,7 +12,7 @@ from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.request import Request, requested
-from fedtables.benchmarks.tables.runfile import read_run
+from fedtables.benchmarks.tables.runfile import read_runs
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.sweep import swept
 from fedtables.federation.execution import DEFAULT, FAST, Execution
@@ -121,7 +121,7 @@ def test_the_file_of_a_run_says_what_its_command_says(tmp_path):
     with registry.used([plugin]):
         path.write_text(run_file_of(run, records))
         command = command_of(run, records)
-    asked = requested(**read_run(path, fields(Request)))
+    asked = requested(**read_runs(path, fields(Request))[0])
     assert asked == requested(
         tables=["fediod/table1"],
         seeds="0,2",
@@ -184,7 +184,7 @@ def test_the_file_keeps_the_plug_ins_of_rows_that_an_earlier_command_left(tmp_pa
     for plugin, row in zip(own, ("my-file", "packed"), strict=True):
         filled(tmp_path, mine(row), [plugin])
     path = filled(tmp_path, mine("global-avg"))
-    asked = read_run(path, fields(Request))
+    [asked] = read_runs(path, fields(Request))
     assert sorted(asked["plugins"]) == sorted(map(str, own))
     assert sorted(asked["methods"].split(",")) == ["+my-file", "+packed"]
     assert set(",".join(asked["only"]["row"]).split(",")) == {"global-avg", "my-file", "packed"}
@@ -193,13 +193,13 @@ def test_the_file_keeps_the_plug_ins_of_rows_that_an_earlier_command_left(tmp_pa
 def test_a_plug_in_that_no_file_names_any_more_is_left_out_and_that_is_said(tmp_path, own):
     filled(tmp_path, mine("packed"), own).write_text("damaged")
     path = filled(tmp_path, mine("global-avg"))
-    assert "plugins" not in read_run(path, fields(Request))
+    assert "plugins" not in read_runs(path, fields(Request))[0]
     assert [line for line in path.read_text().splitlines() if "#" in line and "packed" in line]
 
 
 def test_threads_are_those_of_the_records_and_none_where_they_differ(tmp_path, own):
     path = filled(tmp_path, mine("my-file"), own, threads=2)
-    assert read_run(path, fields(Request))["threads"] == 2
+    assert read_runs(path, fields(Request))[0]["threads"] == 2
     path = filled(tmp_path, mine("global-avg"))
-    assert "threads" not in read_run(path, fields(Request))
+    assert "threads" not in read_runs(path, fields(Request))[0]
     assert [line for line in path.read_text().splitlines() if "#" in line and "1, 2" in line]

@@ -90,16 +90,19 @@ def test_a_network_runs_at_the_speed_of_the_nearest_batch_that_was_measured():
     assert device.speed_of(replace(TINY, image_shape=(1, 16, 16))) == 9.0
 
 
+LAUNCHED = replace(FAST, compile="off")
+
+
 @pytest.mark.parametrize(
-    ("gpu", "profile", "title", "how"),
+    ("gpu", "profile", "title", "how", "launched"),
     [
-        (False, "paper", "core", ("cpu", DEFAULT)),
-        (True, "paper", "GPU", ("cuda", FAST)),
-        (True, "cpu", "core", ("cpu", DEFAULT)),
+        (False, "paper", "core", ("cpu", DEFAULT), None),
+        (True, "paper", "GPU", ("cuda", FAST), ("cuda", LAUNCHED)),
+        (True, "cpu", "core", ("cpu", DEFAULT), None),
     ],
 )
 def test_this_machine_is_what_the_profile_runs_on_at_the_speed_of_the_network_of_most_work(
-    gpu, profile, title, how, monkeypatch
+    gpu, profile, title, how, launched, monkeypatch
 ):
     asked = []
     monkeypatch.setattr(hours.torch.cuda, "is_available", lambda: gpu)
@@ -108,7 +111,9 @@ def test_this_machine_is_what_the_profile_runs_on_at_the_speed_of_the_network_of
     )
     loads = {(TINY, True): 4, (TINY, False): 4, (OTHER, True): 6}
     found = this_machine(Plan(workloads=Counter(loads)), profile)
-    assert (found.title, found.speed, asked) == (title, 5.0, [(TINY, *how)])
+    ways = [way for way in (how, launched) if way]
+    assert (found.title, found.speed, asked) == (title, 5.0, [(TINY, *way) for way in ways])
+    assert (found.launched is not None) == (launched is not None)
     assert this_machine(Plan(), profile).speed == 0.0
 
 

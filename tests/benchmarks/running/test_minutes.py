@@ -54,8 +54,13 @@ def recorded(tmp_path, cell, kernels, seconds, **changes):
     write_atomic(path, records_text([replace(done, **changes)]))
 
 
+def at(speed):
+    """Hours of a plan at so many FLOP/s."""
+    return lambda plan: plan.work.flops / speed / 3600
+
+
 def by_row(cells, speed):
-    return {time.Index: time for time in row_times(cells, speed).itertuples()}
+    return {time.Index: time for time in row_times(cells, at(speed)).itertuples()}
 
 
 def test_without_records_a_row_takes_its_work_by_the_speed(cells):
@@ -64,7 +69,7 @@ def test_without_records_a_row_takes_its_work_by_the_speed(cells):
     together = make_plan(cells).work.flops
     times = by_row(cells, speed=1e6)
     for row, time in times.items():
-        assert (time.seconds, time.longest) == (alone[row] / 1e6, alone[row] / 1e6)
+        assert time.seconds == time.longest == pytest.approx(alone[row] / 1e6)
         assert not time.recorded
     assert sum(time.added for time in times.values()) == pytest.approx(together / 1e6)
     assert together < sum(alone.values())
@@ -88,9 +93,9 @@ def test_what_no_plan_counts_is_known_by_a_record_alone(cells, tmp_path, monkeyp
     monkeypatch.setattr(
         plan.Follower, "follow", lambda self, cell: PlannedCell("m", unplanned="attacks")
     )
-    assert row_times(cells, 1e6)["seconds"].isna().all()
+    assert row_times(cells, at(1e6))["seconds"].isna().all()
     recorded(tmp_path, cells[0], HERE, 30.0)
-    found = row_times(cells, 1e6)
+    found = row_times(cells, at(1e6))
     assert by_row(cells, 1e6)[cells[0].row].seconds == 30.0
     assert wall_of(found, 2) == 30.0
     assert within(found, 2, 60) == [cells[0].row]

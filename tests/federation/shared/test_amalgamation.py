@@ -79,6 +79,9 @@ def test_large_hints_lie_on_disk_with_the_same_bits_and_need_no_memory(monkeypat
     with metering(meter := Meter()):
         kept = private_hints(planned, client.normalise, seen[1].to("meta"), seen[2])
     assert meter.answers.now == Memory(0, 0 if large == 1 else kept.nbytes)
+    student = nn.Flatten().to("meta")
+    meter.book_training(student, planned.images, epochs=1, batch_size=1, targets=kept)
+    assert meter.memory.device >= kept.nbytes  # where the student trains, a client's are a copy
 
 
 def worn(federation):
