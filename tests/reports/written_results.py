@@ -88,7 +88,7 @@ def write_results(
         ("profile smoke (reduced)", "1 seed"),
     )
     card = ("Profile smoke.", "", "| setting | paper |", "|---|---|", "| local.epochs | **50** |")
-    Sheet(layout, "DLAD: a title", "A. Author. ICPR 2020", "final", ("told",), card).write(
+    Sheet(layout, "DLAD: a title", "A. Author. ICPR 2020", "final", ("a remark",), card).write(
         files.path("layout.json")
     )
     return files

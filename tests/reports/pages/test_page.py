@@ -147,6 +147,7 @@ def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path
         "print 0.",
         "DLAD & averaging differ",
         "yes 3/3",
+        "a remark",
         "local.epochs",
         "surrogate",
         "2.000",
