@@ -69,15 +69,3 @@ def test_at_the_papers_scale_nothing_is_scaled(tmp_path):
         "public-size 5000, 10000, 15000, 20000, 26684 are 4708, 4708, 4708, 4708, 4708 here"
         " (partition.public_limit)"
     ]
-
-
-def test_table_1_is_drawn_metric_by_metric_without_columns_of_other_metrics(printed):
-    run, _ = printed("table1")
-    text = run.files.path("md").read_text()
-    auc, count, mauc = (
-        text.index(f"## {title}") for title in ("AUC", "Number of classes", "Mean AUC")
-    )
-    assert auc < mauc
-    assert auc < count
-    assert "overlap" not in text[auc : min(count, mauc)]
-    assert run.files.path("png").exists()
