@@ -10,7 +10,7 @@ import pytest
 
 from fedtables.results.sourcecode import ROOT
 
-FRAMEWORKS = {"torch", "torchvision", "timm", "matplotlib", "sklearn", "scipy", "opacus"}
+FRAMEWORKS = {"torch", "torchvision", "timm", "matplotlib", "sklearn", "scipy", "opacus", "ray"}
 """What takes a good part of a second or more to import."""
 
 WATCHED = """
@@ -46,21 +46,6 @@ def test_a_command_that_only_tells_imports_no_framework(command):
     "arguments",
     [
         pytest.param(("dlad/table1",), marks=pytest.mark.slow, id="a partition"),
-        pytest.param(
-            (
-                "dlad/table2",
-                "--only",
-                "dataset=mnist",
-                "--only",
-                "distribution=niid1",
-                "--only",
-                "row=global-avg",
-                "--set",
-                "local.epochs=1",
-            ),
-            marks=pytest.mark.slow,
-            id="a method",
-        ),
         pytest.param(("fediod/table7", "--only", "row=gan"), id="generated images"),
     ],
 )

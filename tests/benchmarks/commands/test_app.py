@@ -67,8 +67,10 @@ def test_help_says_how_long_smoke_takes_as_the_records_have_it(command):
     assert max(seconds) == pytest.approx(30, abs=15)
 
 
-@pytest.mark.parametrize("columns", ["0", "wide", "9" * 30])
-@pytest.mark.parametrize(("arguments", "width"), [(("list",), 100), (("reports", "--help"), 40)])
+@pytest.mark.parametrize(
+    ("columns", "arguments", "width"),
+    [("0", ("list",), 100), ("wide", ("list",), 100), ("9" * 30, ("reports", "--help"), 40)],
+)
 def test_columns_that_are_no_width_of_a_terminal_are_not_used(columns, arguments, width):
     done = subprocess.run(
         [sys.executable, "-m", "fedtables", *arguments],

@@ -2,7 +2,6 @@
 
 import re
 import socket
-import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -26,7 +25,6 @@ from fedtables.benchmarks.tables.expansion import expand
 from fedtables.benchmarks.tables.request import Request
 from fedtables.benchmarks.tables.selection import Selection
 from fedtables.benchmarks.tables.spec import SpecError
-from fedtables.results.sourcecode import ROOT
 
 # -- options --
 
@@ -113,17 +111,6 @@ def test_without_ray_the_message_says_how_to_install_it(monkeypatch, tmp_path):
         SpecError, match="--ray needs Ray, which is not installed: python -m pip install"
     ):
         next(run_ray([], Context(str(tmp_path)), Cluster("local", 1, 0)))
-
-
-def test_ray_is_not_imported_unless_asked_for():
-    script = (
-        "import sys, fedtables.benchmarks.commands.cli, fedtables.benchmarks.running.ray_executor;"
-        " print('ray' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"
 
 
 class OneTask:

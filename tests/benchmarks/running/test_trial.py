@@ -39,7 +39,6 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
         ("data.image_size=2", "cnn-small takes sides from 4 pixels, not 2 x 2"),
         ("data.image_size=100000", "data.image_size is a number from 1, at most 4096"),
         ("partition.public_share=2", "partition.public_share is a number from 0, at most 1"),
-        ("partition.client_share=7", "partition.client_share is a number from 0, at most 1"),
         ("evaluation.settled=0", "evaluation.settled is a number above 0"),
         ("dlad.classifier_epochs=0", "dlad.classifier_epochs is a number from 1"),
         # What no cell reads:
