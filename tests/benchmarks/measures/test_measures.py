@@ -84,11 +84,6 @@ def test_settings_of_a_measure_are_in_its_own_cells_alone():
     assert "attack" not in names_of("fediod/table1", "fedavg")
 
 
-def test_a_cell_keeps_the_settings_of_the_method_that_its_measure_asks():
-    assert {"transfer", "fedsa"} <= names_of("fedsa/table3", "teacher-1")
-    assert "fedsa" not in names_of("fedsa/table1", "transfer")
-
-
 def test_no_method_has_the_name_of_a_measures_settings(tmp_path):
     path = tmp_path / "attack.py"
     path.write_text("from fedtables.federation.method import Method\nclass Own(Method): ...\n")

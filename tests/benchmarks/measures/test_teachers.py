@@ -119,16 +119,6 @@ def test_every_selection_has_a_score_scaled_over_its_teachers_and_a_count_for_ea
     assert list(counts.values()) == [0.0, 2.0, 1.0, 1.0, 1.0, 1.0]
 
 
-def test_the_selections_of_a_real_fit_add_up():
-    federation = private_servers(3)
-    found = selections(quick(rounds=3, selected=2).fit(federation))
-    for number in (1, 2, 3):
-        own = [m for m in found if m.column.startswith(f"selection={number} ")]
-        assert sum(m.value for m in own if m.metric == "selected") == 2
-        scores = [m.value for m in own if m.metric == "transferability"]
-        assert (min(scores), max(scores)) == (0, 1)
-
-
 def test_they_are_of_the_target_network_before_its_first_selection():
     federation, method = private_servers(3), quick()
     target = federation.networks.initial()

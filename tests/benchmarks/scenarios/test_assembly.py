@@ -7,13 +7,9 @@ import pytest
 import torch
 
 from fedtables.baselines.standalone import Standalone
-from fedtables.benchmarks.scenarios.assembly import assemble, build_federation, make_method
+from fedtables.benchmarks.scenarios.assembly import assemble
 from fedtables.benchmarks.scenarios.configuration import Configuration
-from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.scenarios.small import CONFIG
-from fedtables.benchmarks.tables.registry import find_method
-from fedtables.benchmarks.tables.spec import SpecError
-from fedtables.datasets import catalogue
 from fedtables.federation.cache import StageCache
 from fedtables.federation.client import Shard
 from fedtables.federation.data import LabelledSet, PublicData
@@ -134,13 +130,6 @@ def test_images_with_values_for_their_pixels_are_not_augmented():
     assert assembled(parts(Segmentation(4)), **flips).augmentation is not None
 
 
-def test_a_task_without_a_scenario_is_refused():
-    configuration = Configuration.parse({**CONFIG, "data.task": "poetry"})
-    run = Run(Seeds(), StageCache(None))
-    with pytest.raises(SpecError, match="no scenario has the task 'poetry'"):
-        build_federation(configuration, DataSets(catalogue.resolve("digits")), Standalone, run)
-
-
 PRIVATE = {"privacy.epsilon": 5.0, "privacy.mechanism": "dp-sgd"}
 
 
@@ -181,10 +170,3 @@ def test_a_private_run_says_what_its_epsilon_is_of(groups, unit):
     own, others = (None if group is None else np.array(group) for group in groups)
     clients = [part("a", [0, 1], groups=own), part("b", [2], groups=others)]
     assert assembled(parts(clients=clients), FedAvg, **PRIVATE).privacy.protection.unit == unit
-
-
-def test_a_count_of_a_method_below_one_is_refused():
-    entry = find_method("fedavg")
-    assert make_method(entry, {"fedavg.rounds": 1}).rounds == 1
-    with pytest.raises(ValueError, match=r"fedavg\.rounds is a number from 1, .*, not 0"):
-        make_method(entry, {"fedavg.rounds": 0})

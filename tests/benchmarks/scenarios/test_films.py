@@ -200,7 +200,6 @@ def test_the_films_that_a_cell_is_tested_on_may_be_another_sites():
             SpecError,
             "findings.uncertain cannot be 'maybe'; known: ignore, ones, reference, zeros",
         ),
-        ({"partition.clients": 6000}, PartitionError, "cannot share"),
     ],
 )
 def test_what_cannot_be_built_is_refused(changes, error, message):

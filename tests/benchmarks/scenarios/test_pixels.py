@@ -194,9 +194,7 @@ def test_a_plan_without_the_files_knows_how_many_images_there_are_of_an_organ():
         ({"partition.kind": "niid1"}, PartitionError, "use by-site, by-size or by-class"),
         ({"partition.clients": 3}, PartitionError, "4 sites are as many clients, not 3"),
         ({"pixels.labels": "breast+brian"}, DataError, "unknown class 'brian'.*brain"),
-        ({"pixels.cutt": True}, SpecError, r"unknown setting 'pixels.cutt'.*pixels\.cut"),
         ({"pixels.reading": "printed"}, SpecError, "'printed'; known: paper, released"),
-        ({"pixels.distance": "object"}, SpecError, "'object'; did you mean objects"),
         ({"data.image_size": 112}, DataError, "samples of 96 pixels hold no patches of 112"),
     ],
 )

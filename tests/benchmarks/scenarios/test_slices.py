@@ -10,7 +10,6 @@ from fedtables.benchmarks.scenarios import slices
 from fedtables.benchmarks.scenarios.configuration import Configuration
 from fedtables.benchmarks.scenarios.scenario import DataSets
 from fedtables.benchmarks.scenarios.slices import SliceSettings, SliceSite
-from fedtables.benchmarks.tables.spec import SpecError
 from fedtables.datasets import catalogue, decoded
 from fedtables.datasets.partitions import PartitionError
 from fedtables.datasets.source import DataError
@@ -250,7 +249,6 @@ def test_a_plan_without_the_files_has_the_official_sizes():
             DataError,
             r"data\.train: unknown site .*did you mean phantom-brains-b-t1",
         ),
-        ({"slices.accelerate": 4.0}, SpecError, r"unknown setting.*slices\.acceleration"),
         ({"slices.acceleration": 16.0}, ValueError, "lower the centre's share"),
         ({"slices.called": "b"}, DataError, "'b' is not a list of names; write it like ixi-t1=i"),
         (

@@ -187,13 +187,6 @@ def test_cells_run_in_another_way_are_cells_of_their_own_with_the_same_settings(
     assert {cell.config for cell in others} == {first.config}
 
 
-def test_set_public_name_leaves_methods_without_public_images_alone(table1):
-    own = typed_settings(read_settings(["public.name=cinic10"]), table1[0])
-    assert {
-        c.public for c in expand(*table1, Selection(only={"row": "fediod"}, overrides=own))
-    } == {None}
-
-
 def test_a_setting_that_the_columns_set_is_not_set_by_hand():
     for table, name in (
         ("fediod/table5", "privacy.epsilon"),

@@ -207,13 +207,6 @@ def test_a_folder_that_is_no_package_is_no_method(tmp_path):
         loaded(tmp_path)
 
 
-def test_methods_of_the_repository_are_files_and_packages():
-    known = registry.methods()
-    assert known["fediod"].module == "fedtables.methods.fediod"
-    assert known["dlad"].module == "fedtables.methods.dlad"
-    assert "--init--" not in known
-
-
 @pytest.mark.parametrize(
     ("source", "told"),
     [

@@ -12,7 +12,6 @@ from fedtables.benchmarks.tables.spec import (
     Setting,
     SpecError,
     Table,
-    grid,
     pick,
 )
 from fedtables.reports.tables.claims import Outcome, judge_expectation
@@ -121,12 +120,6 @@ def test_a_value_per_column_takes_the_first_entry_all_of_whose_pairs_fit(column,
             pick(VALUE, column)
 
 
-@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
-def test_no_two_rows_printed_or_offered_have_one_key(paper, table):
-    rows = (*table.rows, *table.offered)
-    assert len({row.key for row in rows}) == len(rows)
-
-
 FEDIOD = registry.papers()["fediod"]
 
 
@@ -226,27 +219,6 @@ def test_notes_are_on_tables_that_the_paper_has(paper):
     assert keys <= {"", *(table.key for table in paper.tables)}
 
 
-def test_a_row_is_absent_from_columns_that_hold_any_of_its_pairs():
-    row = Row("transfer", "transfer", "Transfer", absent=("setting=heterogeneous", "fraction=1.00"))
-    exists = {
-        (setting, fraction): row.applies({}, {"setting": setting, "fraction": fraction})
-        for setting in ("homogeneous", "heterogeneous")
-        for fraction in ("0.10", "1.00")
-    }
-    assert [key for key, there in exists.items() if there] == [("homogeneous", "0.10")]
-    assert Row("scratch", "scratch", "Scratch").applies({}, {"setting": "heterogeneous"})
-    assert row.applies({}, {"dataset": "cifar10"})  # a table without these columns
-
-
 def test_an_unknown_source_of_a_value_is_refused():
     with pytest.raises(ValueError, match="source must be one of"):
         Setting("x", 1, "hearsay", "")
-
-
-def test_a_grid_varies_its_last_key_fastest():
-    assert grid(a=("1", "2"), b=("x", "y")) == (
-        {"a": "1", "b": "x"},
-        {"a": "1", "b": "y"},
-        {"a": "2", "b": "x"},
-        {"a": "2", "b": "y"},
-    )
