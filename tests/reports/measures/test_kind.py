@@ -33,11 +33,6 @@ def test_any_other_measure_is_shown_as_plain_numbers(measure, tmp_path, monkeypa
     assert drawn == [("a table", tmp_path / "t.png")]
 
 
-def test_a_sheet_of_an_unknown_measure_is_read_and_shows_all_lines(tmp_path):
-    Sheet(layout(), "A paper", "", "a-measure-of-later").write(tmp_path / "layout.json")
-    assert Sheet.read(tmp_path / "layout.json").shown(LINES) is LINES
-
-
 def test_a_curve_is_shown_by_where_it_ends():
     shown = Sheet(layout(), "A paper", "", "curve").shown(LINES)
     assert shown[["column", "value"]].values.tolist() == [["", 0.5]]

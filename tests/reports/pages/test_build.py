@@ -142,7 +142,6 @@ def test_commits_are_told_with_their_number_of_cells():
 @pytest.mark.parametrize(
     ("settings", "environment"),
     [
-        ("", {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}),
         ("", {"MPLBACKEND": "nonsense"}),
         ("backend: nonsense\nsavefig.bbox: tight\naxes.facecolor: black\n", {}),
     ],

@@ -58,7 +58,6 @@ def counted(text, counts):
         (lambda text: text[: text.index("\nb,") + 12], "line 3: 3 fields under 27 headings"),
         (lambda text: text.rstrip("\n"), "ends within its last line"),
         (lambda text: text.replace("0.9,", "0.9x,", 1), "line 2: value '0.9x' is not a number"),
-        (lambda text: text.replace("0.9,", ",", 1), "line 2: value '' is not a number"),
         (lambda text: text.replace("0.01,", "?,", 1), "line 2: std '\\?' is not a number"),
         (
             lambda text: text.replace("0.01,2", "0.01,1", 1),
@@ -70,10 +69,6 @@ def counted(text, counts):
         ),
         (lambda text: text.replace("ok,10", "o,10", 1), "line 2: status 'o'"),
         (lambda text: text.replace("accuracy", "", 1), "line 2: no metric"),
-        (
-            lambda text: text.replace("a,n=1", "a,n=1,more", 1),
-            "line 2: 28 fields under 27 headings",
-        ),
         (lambda text: text.replace("\nb,", "\na,"), "line 3: the cell has a line already"),
         (lambda text: counted(text, "7,6"), "line 2: a mean of 7 of 6 values"),
         (lambda text: counted(text, ",6"), "line 2: defined '' is not a whole number from 0"),

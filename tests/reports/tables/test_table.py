@@ -282,17 +282,3 @@ def test_the_terminal_shows_brackets_in_titles():
     shown = terminal(one, [line("a", "test=[x]", "0.5")])
     assert "Row A [released]" in shown
     assert "[x]" in shown
-
-
-def test_markdown_shows_numbers_failures_claims_and_the_protocol():
-    lines = [
-        line("a", COLUMNS[0], "0.98", "0.95"),
-        line("b", COLUMNS[0], "", status="failed: DivergedError: nan"),
-    ]
-    claim = {"claim": "it wins", "verdict": "holds", "in_print": "yes 3/3"}
-    text = page_of(layout(), table_of(lines), [claim], card=("the card",))
-    assert "0.9800 (0.9500, +0.0300)" in text
-    assert "failed: b dataset=mnist distribution=iid: failed: DivergedError: nan" in text
-    assert "| it wins | holds | yes 3/3 |" in text
-    assert "the card" in text
-    assert "profile smoke (reduced)" in text
