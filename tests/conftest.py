@@ -88,7 +88,6 @@ LONGEST_FIRST = (
     "commands/test_reproduce.py",
     "contract/test_promises.py",
     "tests/test_devices.py",
-    "papers/test_fediod_tables.py",
 )
 """Files of a minute or more: begun last, one of them would keep a worker busy when the others have
 nothing left to do."""

@@ -37,9 +37,7 @@ def test_without_a_command_there_is_help(command, words):
     [
         ("repr", "reproduce"),
         ("reproduce dlad/ta", "dlad/table1 dlad/table2 dlad/table3 dlad/table4"),
-        ("plan dlad --prof", "--profile"),
         ("plan dlad --profile pap", "paper"),
-        ("reports bu", "build"),
     ],
 )
 def test_a_shell_completes_what_is_typed(typed, completions):

@@ -104,7 +104,6 @@ def test_a_finished_cell_of_other_code_is_stale(begun):
         (("--prune",), "choose entries"),
         (("--kind", "cell"), "did you mean cells"),
         (("--older-than", "-1"), "number from 0"),
-        (("--older-than", "soon"), "number"),
         (("--stale", "--plugin", "nosuch.py"), "no such file"),
     ],
 )
