@@ -47,6 +47,11 @@ def test_a_summary_holds_mean_sample_deviation_and_count_over_seeds():
     assert (line["n"], line["seeds"], line["status"]) == (3, "0 1 2", "ok")
 
 
+def test_the_printed_number_stands_beside_the_measured_one():
+    [line] = summary([record(value=0.95, row="client-resnet")])
+    assert (line["published"], line["difference"]) == (0.9523, -0.0023)
+
+
 def test_a_printed_dash_gives_no_difference():
     [line] = summary([record(row="client-densenet")])
     assert (line["value"], line["published"], line["difference"]) == (0.5, None, None)
@@ -83,6 +88,28 @@ def test_a_mean_says_of_how_many_values_it_is_and_nothing_where_nobody_counted()
     lines = summary([record(measurements=(counted,))])
     assert [(line["defined"], line["of"]) for line in lines] == [(112, 610)]
     assert [(line["defined"], line["of"]) for line in summary([record()])] == [(None, None)]
+
+
+def test_texts_that_differ_between_seeds_are_all_shown():
+    [line] = summary([classes("2,3", 0), classes("2,4", 1)])
+    assert (line["value"], line["difference"]) == ("2,3 | 2,4", "differs")
+
+
+def test_a_summary_states_privacy_bytes_and_data():
+    [line] = summary(
+        [
+            record(
+                epsilon=3.1,
+                delta=1e-5,
+                bytes_up=12,
+                bytes_down=7,
+                data={"used": "digits", "origin": "surrogate"},
+            )
+        ]
+    )
+    assert [
+        line[name] for name in ("epsilon", "delta", "bytes_up", "bytes_down", "data", "origin")
+    ] == [3.1, 1e-05, 12, 7, "digits", "surrogate"]
 
 
 def test_the_first_columns_are_those_of_the_published_tables():
@@ -136,6 +163,19 @@ def test_the_cache_reports_a_damaged_entry(tmp_path, damage):
     [path] = tmp_path.rglob("*.json")
     path.write_bytes(damage(path.read_bytes()))
     assert CellCache(tmp_path).get("ce110", "c0de") == (None, f"damaged cache entry {path}")
+
+
+def test_the_cache_lives_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_CACHE", str(tmp_path / "here"))
+    CellCache().put(record())
+    assert len(list((tmp_path / "here").rglob("*.json"))) == 1
+
+
+def test_the_files_of_a_table_are_named_by_profile_paper_and_table(tmp_path):
+    assert (
+        TableFiles(tmp_path, "cpu", "dlad/table2").path("csv")
+        == tmp_path / "cpu" / "dlad" / "table2.csv"
+    )
 
 
 def test_records_beside_a_table_are_a_line_each(tmp_path):

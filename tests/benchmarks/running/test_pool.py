@@ -14,7 +14,7 @@ from fedtables.benchmarks.tables.selection import Selection
 from fedtables.results.record import FAILED, OK
 
 PLUGIN = '''
-"""A method for which memory is short a few times."""
+"""A method for which memory is short, or CUDA fails, a few times."""
 from dataclasses import dataclass
 from pathlib import Path
 import torch
@@ -26,11 +26,15 @@ class Large(Method):
     """Folder in which it leaves a mark for each time."""
     times: int = 0
     """How often."""
+    fault: bool = False
+    """Whether CUDA fails; else it lacks memory."""
 
     def fit(self, federation):
         seen = len(list(Path(self.marks).iterdir())) if self.times else 0
         if seen < self.times:
             (Path(self.marks) / str(seen)).touch()
+            if self.fault:
+                raise torch.AcceleratorError("CUDA error: an illegal memory access")
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return federation.networks.checkpoint(federation.networks.initial())
 '''
@@ -90,7 +94,7 @@ def test_what_a_plug_in_leaves_behind_changes_no_other_cell(tmp_path):
     assert again.stages["reused"] == 1  # its own fit
 
 
-def cells_that_fail(folder, *counts):
+def cells_that_fail(folder, *counts, fault):
     """Cells that fail so many times each."""
     plugin = folder / "large.py"
     plugin.write_text(PLUGIN)
@@ -102,20 +106,21 @@ def cells_that_fail(folder, *counts):
     for times in counts:
         marks = folder / f"marks{times}"
         marks.mkdir()
-        changes = {"large.marks": str(marks), "large.times": times}
+        changes = {"large.marks": str(marks), "large.times": times, "large.fault": fault}
         cells.append(replace(cell, config=tuple({**dict(cell.config), **changes}.items())))
     return cells
 
 
 @pytest.mark.slow
-def test_cells_whose_device_fails_are_run_alone_after_the_others(tmp_path):
-    cells = cells_that_fail(tmp_path, 1, 2)
+@pytest.mark.parametrize(("fault", "why"), [(False, "out of memory"), (True, "device fault")])
+def test_cells_whose_device_fails_are_run_alone_after_the_others(tmp_path, fault, why):
+    cells = cells_that_fail(tmp_path, 1, 2, fault=fault)
     events = [
         (e.kind, e.cell, e.record.status if e.record else e.text.partition(":")[0])
         for e in run_pool(cells, Context(str(tmp_path / "stages")), jobs=2)
         if e.kind in ("again", "done")
     ]
-    assert sorted(events[:2]) == [("again", number, "out of memory") for number in (0, 1)]
+    assert sorted(events[:2]) == [("again", number, why) for number in (0, 1)]
     assert sorted(events[2:]) == [("done", 0, OK), ("done", 1, FAILED)]
 
 
