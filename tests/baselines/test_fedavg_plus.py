@@ -5,6 +5,7 @@ import torch
 from fedtables.baselines.fedavg_plus import FedAvgPlus
 from fedtables.federation.channel import encoded_size
 from fedtables.federation.costs import Meter, metering
+from fedtables.federation.execution import Execution
 from fedtables.federation.shared.averaging import average_states
 from fedtables.methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
@@ -56,6 +57,47 @@ def test_a_teacher_looks_at_its_private_images_once_in_however_many_rounds():
         return meter.work.predicted_samples
 
     assert predicted(1) == predicted(5) == 4 + 12 + 8 + 30  # and the test set in the end
+
+
+def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once_after(monkeypatch):
+    federation, trained = private_servers(2), []
+    federation.stages.teachers()
+    train, train_on_clients = federation.train, federation.train_on_clients
+    monkeypatch.setattr(
+        federation,
+        "train",
+        lambda *arguments, **options: (
+            trained.append((federation.channel.round, arguments[5])),
+            train(*arguments, **options),
+        ),
+    )
+    monkeypatch.setattr(
+        federation,
+        "train_on_clients",
+        lambda group, *arguments, **options: (
+            trained.extend((federation.channel.round, "client") for _ in group),
+            train_on_clients(group, *arguments, **options),
+        ),
+    )
+    quick(FedAvgPlus, rounds=3).fit(federation)
+    clients = [(number, "client") for number in (1, 2, 3) for _ in range(2)]
+    assert trained == [(1, "weak"), *clients, (3, "adaptation")]
+
+
+def test_visits_side_by_side_are_visits_one_after_another():
+    teachers = ("cnn-small", "resnet8-narrow", "cnn-small")
+    alone, stacked = (
+        quick(FedAvgPlus, rounds=2)
+        .fit(
+            private_servers(
+                [private_server(k, kind) for k, kind in enumerate(teachers)],
+                execution=Execution(stacked=count),
+            )
+        )
+        .state
+        for count in (1, 2)
+    )
+    assert same_bits(alone, stacked)
 
 
 def test_it_is_fedsa_with_another_choice():

@@ -24,6 +24,11 @@ def test_fedkd_cuts_each_class_in_file_order_by_floors_and_gives_the_rest_to_the
     assert [part.tolist() for part in parts] == [[1, 2], [4, 6, 0, 3], [7, 9, 10, 5, 8]]
 
 
+def test_fedkd_floors_each_slice_and_not_the_running_sum():
+    parts = dirichlet_fedkd(np.zeros(10, int), 4, 1.0, rng(), np.array([[0.25, 0.25, 0.25, 0.25]]))
+    assert [len(part) for part in parts] == [2, 2, 2, 4]  # running sums would give 2, 3, 2, 3
+
+
 def test_fedkd_reads_the_proportions_of_a_class_by_its_label():
     labels = np.array([0, 0, 2, 2])  # class 1 has no sample
     parts = dirichlet_fedkd(labels, 2, 1.0, rng(), np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))
@@ -113,3 +118,10 @@ def test_more_clients_than_samples_are_refused(split):
         PartitionError, match="11 clients cannot share 10 samples; use at most 10 clients"
     ):
         split(balanced(10), 11, 1.0, rng())
+
+
+@pytest.mark.parametrize("split", [dirichlet_fedkd, dirichlet_feddf])
+def test_the_same_seed_gives_the_same_partition_and_another_seed_another(split):
+    first, same, other = (split(balanced(500), 5, 1.0, rng(seed)) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
+    assert any(not np.array_equal(a, b) for a, b in zip(first, other, strict=True))
