@@ -18,7 +18,6 @@ from fedtables.benchmarks.running.execute import prepare_device
 from fedtables.benchmarks.scenarios.small import DISJOINT, small_method
 from fedtables.benchmarks.tables import registry
 from fedtables.federation import parts, snapshots
-from fedtables.federation.augmentation import Augmentation, augment_pairs
 from fedtables.federation.execution import DEFAULT, Execution
 from fedtables.federation.federation import Federation
 from fedtables.federation.fitting import fit
@@ -154,21 +153,6 @@ OF_THE_AUTHORS = {
 def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
     method, *_ = variants("fediod")
     follow(replace(method, **OF_THE_AUTHORS), tmp_path)
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        Augmentation(rotation=5, horizontal_flip=True, cutout=2),
-        Augmentation(horizontal_flip=True, crop=2),
-    ],
-)
-def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
-    with fake_device() as watch:
-        images = torch.ones(4, 3, 8, 8, device=DEVICE)
-        draws, mean = torch.Generator(DEVICE), (0.5, 0.4, 0.3)
-        assert augment_pairs(images, None, how, draws, mean)[0].device == images.device
-    assert not watch.syncs
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,14 @@ from fedtables.federation.tasks.pixels import Segmentation
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 
-def probed(device="cpu", **changes):
+def probed(**changes):
     """The tiny federation with twelve labelled images of all classes at the server, and thirty
     unlabelled ones.
     """
     labels, unlabelled = torch.arange(12) % CLASSES, torch.arange(30) % CLASSES
     settings = {
-        "probe": LabelledSet(bright_images(labels, 400).to(device), labels.to(device), "probe"),
-        "public": PublicData(bright_images(unlabelled, 500).to(device), "public"),
-        "device": device,
+        "probe": LabelledSet(bright_images(labels, 400), labels, "probe"),
+        "public": PublicData(bright_images(unlabelled, 500), "public"),
     }
     return make_federation(**{**settings, **changes})
 

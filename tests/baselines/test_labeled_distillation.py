@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from fedtables.baselines.labeled_distillation import LabeledDistillation, optimal_confidence
-from fedtables.federation.inside.evaluation import OracleError
 from fedtables.methods.dlad import confidence_weights, mixture, teacher_probabilities
 from tests.federation.tiny import make_federation
 
@@ -47,8 +46,3 @@ def test_the_global_model_imitates_the_mixture_with_ideal_weights(federation, mo
         distilled[0], mixture(confidence_weights(confidence, 0.05), teachers)
     )
     torch.testing.assert_close(distilled[0][1], teachers[:, 1].mean(dim=0))
-
-
-def test_without_the_oracle_there_is_no_upper_bound():
-    with pytest.raises(OracleError):
-        LabeledDistillation().fit(make_federation())

@@ -1,10 +1,8 @@
 """Training on the public labels alone: the oracle it needs, and that no client has a part in it."""
 
-import pytest
 import torch
 
 from fedtables.baselines.public_only import PublicOnly
-from fedtables.federation.inside.evaluation import OracleError
 from tests.federation.tiny import make_federation
 from tests.methods.shards import WHOLE_BATCHES, descend
 
@@ -13,13 +11,6 @@ LABELS = torch.tensor([0, 1, 2] * 2)
 
 def with_labels(labels=LABELS, **changes):
     return make_federation(oracle_labels=labels, oracle_allowed=PublicOnly.oracle, **changes)
-
-
-def test_without_the_oracle_there_is_no_upper_bound():
-    with pytest.raises(OracleError, match="public-labels"):
-        PublicOnly().fit(make_federation())
-    with pytest.raises(OracleError):
-        PublicOnly().fit(make_federation(oracle_labels=LABELS))
 
 
 def test_it_is_supervised_training_on_the_public_set_by_the_servers_plan():

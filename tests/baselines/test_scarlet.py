@@ -16,7 +16,7 @@ from fedtables.baselines.scarlet import (
 )
 from fedtables.federation.data import PublicData
 from tests.federation.tiny import CLASSES, bright_images, make_client, make_federation
-from tests.methods.shards import booked, mixed_clients, recorded, size
+from tests.methods.shards import booked, recorded, size
 
 PUBLIC = PublicData(bright_images(torch.arange(20) % CLASSES, 100), "twenty images")
 BRIEF = {"rounds": 6, "public_samples": 8, "local_epochs": 1, "distillation_epochs": 1}
@@ -185,11 +185,6 @@ def test_a_client_that_returns_first_gets_what_was_stored_in_its_absence_and_all
 def test_with_all_clients_nobody_has_to_catch_up():
     _, sent = recorded(SCARLET(**BRIEF, duration=1), make_federation(public=PUBLIC))
     assert not [tensors for _, tensors in sent if "positions" in tensors]
-
-
-def test_networks_may_differ_between_clients():
-    federation = make_federation(mixed_clients(), network="densenet-tiny", public=PUBLIC)
-    assert SCARLET(**BRIEF).fit(federation).network == "densenet-tiny"
 
 
 def test_ds_fls_temperature_is_no_setting():

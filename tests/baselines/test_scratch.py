@@ -4,8 +4,8 @@ import pytest
 
 from fedtables.baselines.scratch import Scratch
 from fedtables.federation.training.plan import TrainingPlan
-from tests.methods.private_servers import private_server, private_servers
-from tests.methods.shards import descend, same_bits
+from tests.methods.private_servers import private_servers
+from tests.methods.shards import descend
 
 
 def test_two_steps_down_the_gradient_of_the_probe_set_by_hand():
@@ -18,10 +18,3 @@ def test_two_steps_down_the_gradient_of_the_probe_set_by_hand():
     ).state_dict()
     for name, tensor in model.state.items():
         assert tensor == pytest.approx(by_hand[name], abs=1e-5)
-
-
-def test_nothing_crosses_and_no_client_matters():
-    federation, other = private_servers(2), private_servers([private_server(2, "resnet8-narrow")])
-    assert same_bits(Scratch().fit(federation).state, Scratch().fit(other).state)
-    assert federation.channel.ledger == []
-    assert (Scratch.sends, Scratch.oracle) == (frozenset(), frozenset())

@@ -8,7 +8,7 @@ from fedtables.baselines.transfer import Transfer
 from fedtables.federation.seeds import Seeds
 from fedtables.models.cut import decoder_parameters
 from tests.methods.private_servers import private_servers
-from tests.methods.shards import copied, recorded, same_bits
+from tests.methods.shards import recorded, same_bits
 
 
 def encoder(federation, state):
@@ -18,41 +18,6 @@ def encoder(federation, state):
 
 def decoder(federation, state):
     return {name: state[name] for name in decoder_parameters(federation.networks.initial())}
-
-
-def start_of(federation, method, monkeypatch):
-    """The state of the network that the method trains, before it does."""
-    kept, train = [], federation.train
-
-    def keep(model, images, targets, loss, plan, *names, **options):
-        if names[0] == "transfer":
-            kept.append(
-                copied(
-                    {
-                        name.removeprefix("model."): tensor
-                        for name, tensor in model.state_dict().items()
-                    }
-                )
-            )
-            assert images is federation.probe().images
-        return train(model, images, targets, loss, plan, *names, **options)
-
-    monkeypatch.setattr(federation, "train", keep)
-    method.fit(federation)
-    (state,) = kept
-    return state
-
-
-@pytest.mark.parametrize("network", ["cnn-small", "resnet8-narrow"])
-@pytest.mark.parametrize("frozen", [False, True])
-def test_it_begins_with_the_teachers_encoder_and_a_decoder_of_its_own(monkeypatch, network, frozen):
-    federation = private_servers(3, network=network)
-    state = start_of(federation, Transfer(teacher=2, frozen=frozen), monkeypatch)
-    teacher = federation.stages.teachers()[1]
-    assert same_bits(encoder(federation, state), encoder(federation, teacher.state))  # buffers too
-    fresh = federation.networks.initial(network).state_dict()
-    assert same_bits(decoder(federation, state), decoder(federation, fresh))
-    assert not same_bits(encoder(federation, state), encoder(federation, fresh))
 
 
 @pytest.mark.parametrize("network", ["cnn-small", "resnet8-narrow"])

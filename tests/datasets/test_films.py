@@ -288,10 +288,3 @@ def test_a_site_alters_every_film_in_its_own_way_and_repeats(how):
     assert len({image.tobytes() for image in found}) == 4
     different = [abs(equalise(image).astype(int) - equalise(films[0])).mean() for image in found]
     assert min(different) > 1  # of 255: not undone by the equalisation
-
-
-def test_a_jpeg_is_read(tmp_path):
-    Image.fromarray(np.full((16, 24), 130, np.uint8)).save(tmp_path / "a.jpg", quality=95)
-    found = read_film(tmp_path / "a.jpg")
-    assert found.shape == (16, 24)
-    assert abs(found.astype(int) - 130).max() <= 2

@@ -22,14 +22,6 @@ from tests.datasets.shares import assert_a_partition, balanced, rng
 # -- FedSA: groups of classes --
 
 
-def test_a_thousand_classes_among_ten_clients_are_blocks_of_a_hundred():
-    labels = rng().permutation(balanced(3000, 1000))
-    parts, groups = class_groups(labels, 10, 1000)
-    assert groups == [range(start, start + 100) for start in range(0, 1000, 100)]
-    assert [len(part) for part in parts] == [300] * 10
-    assert np.unique(labels[parts[3]]).tolist() == list(range(300, 400))
-
-
 def test_a_client_holds_all_samples_of_its_classes_in_file_order():
     labels = np.array([3, 0, 2, 1, 0, 3, 1, 2, 2])
     parts, groups = class_groups(labels, 2)
@@ -79,15 +71,6 @@ def test_labels_that_are_no_classes_are_refused(labels):
 
 
 # -- FedSA: the probe set --
-
-
-@pytest.mark.parametrize("consecutive", [False, True])
-@pytest.mark.parametrize(("share", "each"), [(0.01, 50), (0.05, 250), (0.1, 500), (1, 5000)])
-def test_the_papers_shares_of_cifar10_are_exact_in_every_class(share, each, consecutive):
-    labels = rng(5).permutation(balanced(50_000))
-    drawn, rest = draw_share_by_class(labels, share, rng(), consecutive=consecutive)
-    assert np.bincount(labels[drawn], minlength=10).tolist() == [each] * 10
-    assert len(rest) == 50_000 - 10 * each
 
 
 def test_a_share_is_rounded_in_each_class_and_never_to_nothing():

@@ -17,7 +17,7 @@ from fedtables.datasets.partitions import (
     split_public,
 )
 from fedtables.results.published import published_table
-from tests.datasets.shares import assert_a_partition, balanced, rng
+from tests.datasets.shares import assert_a_partition, rng
 
 # -- DLAD --
 
@@ -65,17 +65,6 @@ def test_a_number_of_clients_off_the_fives_is_refused_naming_its_neighbours(clie
 def test_an_unknown_distribution_is_refused_naming_the_known():
     with pytest.raises(PartitionError, match="'niid9'; known: iid, niid1, niid2, niid3"):
         class_set_probabilities("niid9", 5)
-
-
-def shard_counts(distribution, client, pool, size):
-    labels = balanced(pool)
-    own = draw_by_class(labels, class_set_probabilities(distribution, 10)[client], size, rng())
-    return label_counts(labels, [own], 10)[0].tolist()
-
-
-def test_cifar_niid1_clients_hold_2500_samples_of_each_of_two_classes():
-    assert shard_counts("niid1", 1, 10_000, 5000) == [0, 0, 2500, 2500, 0, 0, 0, 0, 0, 0]
-    assert shard_counts("niid1", 9, 10_000, 5000) == [0, 0, 0, 0, 0, 0, 0, 0, 2500, 2500]
 
 
 def test_a_class_missing_from_the_pool_is_refused_by_name():

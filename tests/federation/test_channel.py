@@ -134,25 +134,6 @@ def test_an_unknown_kind_is_refused_and_not_booked(send):
     assert channel.ledger == []
 
 
-def test_planning_books_the_same_bytes_without_content():
-    layout = {
-        "conv.weight": ((16, 3, 3, 3), torch.float32),
-        "bn.count": ((), torch.int64),
-        "scale": ((5,), torch.float64),
-    }
-    real, planned = Channel(), Channel()
-    real.up(
-        2,
-        "parameters",
-        {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in layout.items()},
-    )
-    received = planned.up(
-        2, "parameters", {n: torch.empty(s, dtype=d, device="meta") for n, (s, d) in layout.items()}
-    )
-    assert planned.ledger == real.ledger
-    assert all(tensor.is_meta for tensor in received.values())
-
-
 def test_what_delivers_sees_every_message_with_its_content_and_may_put_another_in_its_place():
     seen = []
 

@@ -90,19 +90,16 @@ def rectangles(count, seed, side=16):
     return (60 + 140 * masks[:, None] + noise).to(torch.uint8), masks
 
 
-def make_dense_federation(sizes=(8, 8), device="cpu", network="cnn-small+dense", **changes):
+def make_dense_federation(sizes=(8, 8), network="cnn-small+dense", **changes):
     """Client k holds as many images of a rectangle as `sizes` says; the test set has eight, of
     which every pixel is to be told inside or outside.
     """
 
-    def put(*tensors):
-        return [tensor.to(device) for tensor in tensors]
-
     clients = [
-        Client(index, "cnn", network, Shard(*put(*rectangles(n, index))), (), f"{index} of {n}")
+        Client(index, "cnn", network, Shard(*rectangles(n, index)), (), f"{index} of {n}")
         for index, n in enumerate(sizes)
     ]
-    images, masks = put(*rectangles(8, 200))
+    images, masks = rectangles(8, 200)
     settings = {
         "clients": clients,
         "public": PublicData(images[:0], "nothing"),
@@ -112,7 +109,7 @@ def make_dense_federation(sizes=(8, 8), device="cpu", network="cnn-small+dense",
         "local": TrainingPlan(epochs=20, batch_size=4, lr=0.01),
         "server": TrainingPlan(epochs=20, batch_size=4, lr=0.01),
     }
-    return make_federation(device=device, network=network, **{**settings, **changes})
+    return make_federation(network=network, **{**settings, **changes})
 
 
 def discs(count, seed, side=32):
@@ -128,19 +125,16 @@ def discs(count, seed, side=32):
     return Reconstruction().seen(whole, torch.rand(count, side, generator=draws)), whole
 
 
-def make_reconstruction_federation(sizes=(6, 4), device="cpu", network="unet-8-in", **changes):
+def make_reconstruction_federation(sizes=(6, 4), network="unet-8-in", **changes):
     """Client k holds as many undersampled images of a disc as `sizes` says, with the whole ones;
     the test set has four.
     """
 
-    def put(*tensors):
-        return [tensor.to(device) for tensor in tensors]
-
     clients = [
-        Client(index, "unet", network, Shard(*put(*discs(n, index))), (), f"{index} of {n}")
+        Client(index, "unet", network, Shard(*discs(n, index)), (), f"{index} of {n}")
         for index, n in enumerate(sizes)
     ]
-    images, whole = put(*discs(4, 200))
+    images, whole = discs(4, 200)
     settings = {
         "clients": clients,
         "public": PublicData(images[:0], "nothing"),
@@ -151,4 +145,4 @@ def make_reconstruction_federation(sizes=(6, 4), device="cpu", network="unet-8-i
         "normalise": Normalisation((0.0,), (1.0,)),
         "local": TrainingPlan(epochs=1, batch_size=4, lr=1e-3),
     }
-    return make_federation(device=device, network=network, **{**settings, **changes})
+    return make_federation(network=network, **{**settings, **changes})

@@ -16,9 +16,6 @@ from fedtables.models.cut import decoder_parameters
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.methods.shards import copied
 
-STUDENTS = ["wrn-10-1", "resnet10-slim", "vgg11-slim", "mobilenetv2-slim"]
-"""Table 1's four, slim."""
-
 
 def labelled(count, seed, side=8, device="cpu"):
     """`count` images of all classes in turn."""

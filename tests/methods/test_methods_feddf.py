@@ -98,11 +98,6 @@ def test_steps_too_few_for_a_look_are_kept_all_the_same():
     assert not same_bits(kept, average_alone())
 
 
-def test_without_a_validation_set_the_error_says_which_option_sets_one_aside():
-    with pytest.raises(ValueError, match=r"validation set.*partition\.validation_share"):
-        quick().fit(make_federation(validation=None))
-
-
 @pytest.mark.parametrize("augmented", [False, True])
 def test_teachers_and_student_see_public_images_and_where_they_are_augmented_the_same_ones(
     monkeypatch, augmented

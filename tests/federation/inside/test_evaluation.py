@@ -105,29 +105,10 @@ def test_without_a_validation_set_the_setting_that_makes_one_is_named():
         federation.evaluation.validate(federation.networks.initial("cnn-small"))
 
 
-def test_planning_measures_nothing_and_books_what_it_would_predict():
-    federation = make_federation(device="meta")
-    with metering(Meter()) as meter:
-        model = federation.networks.initial("cnn-small")
-        assert (federation.evaluation.test(model), federation.evaluation.validate(model)) == (
-            {},
-            {},
-        )
-        federation.evaluation.track(model)
-    assert federation.evaluation.history == {}
-    assert meter.work.predicted_samples == 18
-
-
 def test_public_labels_are_refused_to_a_method_that_did_not_declare_the_oracle():
     federation = make_federation(oracle_labels=torch.zeros(6), oracle_allowed=frozenset())
     with pytest.raises(OracleError, match="public data are unlabelled"):
         federation.evaluation.public_labels()
-
-
-def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
-    labels = torch.tensor([0, 1, 2, 0, 1, 2])
-    federation = make_federation(oracle_labels=labels, oracle_allowed=frozenset({"public-labels"}))
-    assert torch.equal(federation.evaluation.public_labels(), labels)
 
 
 @pytest.mark.parametrize(

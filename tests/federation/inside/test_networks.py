@@ -5,13 +5,9 @@ import torch
 
 from fedtables.federation.cache import content_digest
 from fedtables.federation.costs import Meter, metering
-from fedtables.federation.data import TrainingSet
 from fedtables.federation.inside.networks import HeterogeneousClientsError
-from fedtables.federation.inside.trainer import LocalTraining
 from fedtables.federation.seeds import Seeds
 from fedtables.federation.tasks.pixels import Segmentation
-from fedtables.federation.training.plan import Training
-from fedtables.methods.dlad import binary_cross_entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation
 from tests.methods.shards import same_bits
 
@@ -40,27 +36,6 @@ def test_a_checkpoint_survives_the_round_trip_to_a_module(trained):
     assert same_bits(again.state, model.state)
     assert (again.network, again.outputs, again.owner) == (model.network, CLASSES, "client-0")
     assert federation.networks.checkpoint(module, model.network).owner == "server"
-
-
-def test_a_checkpoint_with_another_head_survives_too():
-    federation = make_federation()
-    modules = []
-
-    def judging(client):
-        module = federation.networks.initial("cnn-small")
-        modules.append(federation.networks.replace_head(module, 1, "classifier", client.index))
-        training = Training(binary_cross_entropy, federation.local, ("judge",))
-        return LocalTraining(client, modules[-1], training, all_ones)
-
-    def all_ones(shard):
-        return TrainingSet(shard.images, torch.ones(len(shard), 1))
-
-    checkpoint, _ = federation.stages.client_models(
-        "judge", judging, lambda client: (), outputs=1, code="fedtables.federation.cache"
-    )
-    restored = federation.networks.module(checkpoint)
-    assert same_bits(dict(restored.state_dict()), dict(modules[0].state_dict()))
-    assert restored(torch.zeros(2, 1, 8, 8)).shape == (2, 1)
 
 
 def test_a_checkpoint_does_not_change_with_the_module_it_was_taken_from():

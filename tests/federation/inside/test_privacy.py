@@ -15,7 +15,6 @@ from fedtables.federation.inside.privacy import Protection
 from fedtables.federation.training.plan import TrainingPlan
 from fedtables.methods.fedavg import FedAvg
 from fedtables.methods.fedmd import FedMD
-from fedtables.methods.fedprox import FedProx
 from fedtables.privacy.accounting import epsilon
 from fedtables.privacy.plan import PrivacyPlan
 from fedtables.privacy.releases import GaussianSteps
@@ -99,7 +98,7 @@ def test_label_counts_are_noisy_and_booked():
 
 @pytest.mark.parametrize(
     "method",
-    [FedAvg(rounds=3, participation=0.5), FedProx(rounds=2), FedMD(rounds=2, public_samples=3)],
+    [FedAvg(rounds=3, participation=0.5), FedMD(rounds=2, public_samples=3)],
 )
 def test_methods_that_train_in_rounds_use_their_budget_up_and_no_more(method):
     federation = private(kinds=type(method).protected["dp-sgd"], clients=3)

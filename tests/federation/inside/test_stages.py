@@ -63,14 +63,6 @@ def test_what_does_not_touch_a_local_model_keeps_its_key(trained, changes):
     assert make_federation(**changes).local_models()[0].lineage == trained[1][0].lineage
 
 
-def test_public_outputs_are_the_networks_outputs_without_augmentation(trained):
-    federation, [model, _] = trained
-    expected = predict(
-        federation.networks.module(model), federation.public.images, normalise=federation.normalise
-    )
-    assert torch.equal(federation.public_outputs(model), expected)
-
-
 def test_public_outputs_are_computed_once_per_model(tmp_path, trained):
     _, [first, second] = trained
     federation = make_federation(stages=StageCache(tmp_path))

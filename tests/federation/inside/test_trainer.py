@@ -32,20 +32,6 @@ def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream
     assert not same_bits(first, trained_on(0, "round", 1, epochs=2))
 
 
-def test_a_client_adds_its_penalty_to_the_loss():
-    federation = make_federation(local=TrainingPlan(epochs=20, batch_size=12, lr=0.05))
-
-    def head_norm(penalty):
-        model = federation.networks.initial("cnn-small")
-        federation.train_on_clients(
-            [(federation.clients[0], model)], federation.local, penalties=[penalty]
-        )
-        return model.head.weight.norm().item()
-
-    shrunk = head_norm(lambda model, batch: 10 * model.head.weight.square().sum())
-    assert shrunk < 0.5 * head_norm(None)
-
-
 # -- clients side by side --
 
 

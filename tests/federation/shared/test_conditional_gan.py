@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from fedtables.federation.channel import encoded_size
 from fedtables.federation.shared.conditional_gan import (
     GanSettings,
     adversarial_loss,
@@ -72,20 +71,6 @@ def test_the_distance_from_the_real_image_is_l1_and_squared_features():
 
 
 # -- who is asked for what --
-
-
-def test_label_maps_cross_once_in_two_bytes_a_pixel():
-    federation = make_dense_federation((8, 5))
-    critics = make_critics(SMALL, federation, epochs=1)
-    maps = [critic.send_conditions() for critic in critics]
-    assert all(
-        torch.equal(sent, rectangles(n, k)[1])
-        for k, (sent, n) in enumerate(zip(maps, (8, 5), strict=True))
-    )
-    assert [(t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
-        ("conditions", k, encoded_size({"maps": torch.empty(n, 16, 16, dtype=torch.int16)}))
-        for k, n in enumerate((8, 5))
-    ]
 
 
 def test_numbers_that_two_bytes_cannot_hold_are_refused():

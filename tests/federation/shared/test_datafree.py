@@ -3,14 +3,12 @@ images that are those of the least loss.
 """
 
 import math
-from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
 from fedtables.federation.execution import Execution
-from fedtables.federation.samples import counted
 from fedtables.federation.shared.datafree import (
     Pool,
     Synthesis,
@@ -188,9 +186,3 @@ def test_generator_and_latents_go_down_the_loss_and_begin_anew_in_each_epoch():
     assert first == again != other
     assert first[-1] < first[0] - 0.5
     assert abs(other[0] - first[0]) < 0.1
-
-
-def test_only_the_generators_samples_are_counted():
-    with counted() as seen:
-        SMALL.synthesise(make_federation(), lambda inputs, labels: inputs.mean(), 1)
-    assert SimpleNamespace(**seen.total()).server == 3 * 4

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedtables.federation.augmentation import Augmentation
-from fedtables.federation.costs import Meter, metering
 from fedtables.federation.training.inputs import (
     Inputs,
     Normalisation,
@@ -17,12 +16,8 @@ from fedtables.federation.training.loops import predict
 from tests.federation.training.one_pixel import (
     PLAIN,
     DropsHalf,
-    fit,
     generator,
-    line,
     pixels,
-    sgd,
-    weight_of,
 )
 
 # -- batches --
@@ -60,21 +55,6 @@ def test_predictions_are_made_in_evaluation_mode_without_gradients():
     assert torch.equal(first, second)
     assert not first.requires_grad
     assert model.norm.num_batches_tracked == 0
-
-
-def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
-    model, epochs = line(2.0), []
-    with metering(Meter()) as meter:
-        fit(
-            model,
-            pixels(255, 0),
-            torch.zeros(2),
-            sgd(epochs=3),
-            generator=None,
-            after_epoch=epochs.append,
-        )
-    # What comes after an epoch is followed once, and booked three times.
-    assert (weight_of(model), epochs, meter.work.training_samples) == (2.0, [1], 6)
 
 
 # -- samples of other kinds --

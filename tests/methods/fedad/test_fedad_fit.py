@@ -84,12 +84,6 @@ def test_clients_answer_in_every_epoch_or_once_for_all(one_shot):
     assert booked(federation) == expected
 
 
-def test_without_bounds_no_attention_crosses():
-    federation = make_federation()
-    FedAD(bounds=False).fit(federation)
-    assert federation.channel.by_kind() == {"up/labels": 2 * COUNTS, "up/logits": 2 * 2 * LOGITS}
-
-
 def test_in_bytes_values_take_a_quarter_and_a_scale_for_each_class():
     federation = make_federation()
     FedAD(one_shot=True, quantised=True).fit(federation)
