@@ -88,18 +88,24 @@ def ranked(found: Standings) -> str:
     titles = {method.row: method.title for method in found.methods}
     if len(ranks["mean_rank"]) < 2:
         return "no ranks, because no two methods were run in the same conditions"
-    order = ", ".join(f"{titles[row]} {rank:.2f}" for row, rank in ranks["mean_rank"].items())
+    order = _listed([f"{titles[row]} {rank:.2f}" for row, rank in ranks["mean_rank"].items()])
     apart = ranks["critical_difference"]
     left_out = {"lack a condition": ranks["not_ranked"], "break the contract": ranks["broken"]}
     return (
-        f"mean ranks of accuracy over {ranks['conditions']} conditions: {order}; a difference below"
+        f"mean ranks of accuracy over {ranks['conditions']} conditions: {order}. A difference below"
         f" {apart:.2f} does not separate two methods (Nemenyi, 5 %)"
         + "".join(
-            f"; not ranked, because they {why}: {', '.join(titles[row] for row in rows)}"
+            f". Not ranked, because they {why}: {_listed([titles[row] for row in rows])}"
             for why, rows in left_out.items()
             if rows
         )
     )
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    """A list in sentences of at most so many names, for there may be dozens."""
+    parts = [", ".join(names[first : first + most]) for first in range(0, len(names), most)]
+    return ". Then ".join(parts)
 
 
 MEASURES = {"exchange": Exchange(), "scorecard": Scorecard()}

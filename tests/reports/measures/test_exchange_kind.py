@@ -30,7 +30,7 @@ def made(lines):
 
 def test_ranks_are_said_first_and_every_property_is_defined():
     ranks, *meanings = MEASURES["scorecard"].remarks(made(LINES))
-    assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
+    assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50.")
     assert [text.partition(":")[0] for text in meanings] == list(SCORED)
 
 
@@ -51,8 +51,8 @@ def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
     rows = {**TITLES, "other": "Other ✗"}
     table = replace(table, layout=replace(table.layout, rows=rows))
     ranks = MEASURES["scorecard"].remarks(table)[0]
-    assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
-    assert ranks.endswith("; not ranked, because they break the contract: Other ✗")
+    assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50.")
+    assert ranks.endswith(". Not ranked, because they break the contract: Other ✗")
     MEASURES["scorecard"].draw(table, tmp_path / "toy.png")
     MEASURES["scorecard"].draw(made(LINES), tmp_path / "without.png")
     assert (tmp_path / "toy.svg").read_text() == (tmp_path / "without.svg").read_text()
