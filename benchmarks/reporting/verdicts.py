@@ -14,7 +14,7 @@ from fedtables.metrics.names import BANDWIDTH, COSTS, facts
 from fedtables.reports.measures.kind import find_kind
 from fedtables.reports.tables.claims import COUNTS, Verdict, judge_claim, judge_expectation
 from fedtables.reports.tables.predicates import Tables, Value
-from fedtables.reports.tables.units import scale_of
+from fedtables.reports.tables.units import PERCENT, scale_of
 from fedtables.results import published
 from fedtables.results.published import parse_column
 from fedtables.results.record import OK, Measurement, Record
@@ -54,6 +54,7 @@ def values_of(records: Sequence[Record], unit: str = "") -> list[Value]:
                 False if False in settled else None if None in settled else True,
                 (sum(d for d, _ in counts), sum(of for _, of in counts)) if known else None,
                 learnt.get((row, column)) if metric in COSTS else None,
+                (1.0 if unit == PERCENT else 0.01) if facts(metric).share else None,
             )
         )
     return values

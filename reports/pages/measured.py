@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fedtables.reports.pages.result_files import Result
-from fedtables.reports.tables.claims import CUT_SHORT
+from fedtables.reports.tables.claims import CUT_SHORT, NO_DIFFERENCE
 from fedtables.reports.tables.markup import markdown_table
 from fedtables.results import published
 from fedtables.results.store import PLACE
@@ -20,7 +20,7 @@ FAILS, FAILS_SETTLED = "does not hold", "does not hold, all settled"
 WHERE_DECIDED, IN_PART, UNDECIDED = "holds where decided", "in part", "undecided"
 UNMEASURED = "not measured"
 KINDS = (
-    *(HOLDS, HOLDS_SETTLED, WHERE_DECIDED, IN_PART, UNDECIDED),
+    *(HOLDS, HOLDS_SETTLED, WHERE_DECIDED, IN_PART, NO_DIFFERENCE, UNDECIDED),
     *(FAILS, FAILS_SETTLED, CUT_SHORT, UNMEASURED),
 )
 """What a claim comes to; settled: by runs that are all known to have settled. Of a claim with
@@ -28,12 +28,12 @@ several comparisons some may be decided: it holds where decided if they all hold
 """
 
 
-MARKS = {HOLDS: "yes", FAILS: "no", CUT_SHORT: "short"}
+MARKS = {HOLDS: "yes", FAILS: "no", CUT_SHORT: "short", NO_DIFFERENCE: "same"}
 
 
 def verdict_kind(verdict: str) -> str:
-    """`yes`, `no`, `short` or `open`: whether a claim holds wherever it was judged, or nowhere, or
-    its runs were cut short; open if in part or undecided.
+    """`yes`, `no`, `same`, `short` or `open`: whether a claim holds wherever it was judged, or
+    nowhere, or there is no difference, or its runs were cut short; open if in part or undecided.
     """
     return MARKS.get(claim_kind(verdict), "open")
 
@@ -80,7 +80,10 @@ def claim_kind(verdict: str) -> str:
     if verdict.startswith("cut short"):
         return CUT_SHORT
     if held := re.match(r"holds in (\d+) of (\d+)", verdict):
-        return WHERE_DECIDED if held[1] == held[2] else IN_PART
+        wholly = held[1] == held[2] and NO_DIFFERENCE not in verdict
+        return WHERE_DECIDED if wholly else IN_PART
+    if verdict.startswith(NO_DIFFERENCE):
+        return UNDECIDED if ";" in verdict else NO_DIFFERENCE
     return HOLDS if verdict.startswith("holds") else UNDECIDED
 
 

@@ -19,7 +19,7 @@ PROFILES = ("paper", "gpu", "cpu", "smoke")
 CLAIMED = ("id", "claim", "verdict", "in_print")
 """What every line on a claim has."""
 COUNTED = (
-    *("held", "failed", "undecided", "cut_short", "settled", "failed_settled"),
+    *("held", "failed", "same", "undecided", "cut_short", "settled", "failed_settled"),
     *("seeds", "profile", "data", "fails_at"),
 )
 """What it has beside that, or not, by its version."""

@@ -4,16 +4,14 @@ A claim is a predicate (`fedtables.reports.tables.predicates`). Under `for all` 
 the keys counts as one comparison; `some`, `most` and no quantifier count once.
 """
 
-import math
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from fedtables.reports.tables.margins import Standing
 from fedtables.reports.tables.predicates import (
     Clause,
-    Comparison,
     MissingError,
     Scope,
     Tables,
@@ -22,6 +20,7 @@ from fedtables.reports.tables.predicates import (
 )
 from fedtables.results.published import Claim, parse_column, published_table
 
+NO_DIFFERENCE = "no difference"
 CUT_SHORT, UNDECIDED = "cut short", "undecided (spread over seeds)"
 NOT_JUDGED = "not judged"
 FIGURE = "figure: "
@@ -46,6 +45,8 @@ class Outcome(Enum):
     EARLY = "holds on a run that was cut short: a longer one might fail"
     FAILED_SETTLED = "fails, and its runs had all settled"
     FAILED = "fails"
+    SAME = "no difference"
+    SAME_EARLY = "no difference so far, on a run that was cut short"
     CUT_SHORT = "fails so far, on a run that was cut short: a longer one might hold"
     MISSING = "its cells are missing"
     AT_CHANCE = "accuracy at chance"
@@ -57,6 +58,8 @@ HELD = (Outcome.SETTLED, Outcome.HELD, Outcome.EARLY)
 """What holds, by how well it is known to be the end."""
 FAILED = (Outcome.FAILED_SETTLED, Outcome.FAILED)
 """What does not hold, in the same order."""
+SAME = (Outcome.SAME, Outcome.SAME_EARLY)
+"""What is neither, in the same order."""
 SAYS_NOTHING = (Outcome.AT_CHANCE, Outcome.UNLIKE)
 """What is not judged, though it is measured; the words say why."""
 OPEN = (Outcome.MISSING, *SAYS_NOTHING, Outcome.UNDECIDED)
@@ -66,6 +69,7 @@ COUNTS = {
     "failed": FAILED,
     "undecided": OPEN,
     "cut_short": (Outcome.CUT_SHORT,),
+    "same": SAME,
     "settled": (Outcome.SETTLED,),
     "failed_settled": (Outcome.FAILED_SETTLED,),
 }
@@ -85,8 +89,8 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """`holds`, `holds in 3 of 4 decided`, `does not hold`, `cut short`, `undecided (spread over
-        seeds)`, `not judged` or `not measured`.
+        """`holds`, `holds in 3 of 4 decided`, `does not hold`, `no difference`, `cut short`,
+        `undecided (spread over seeds)`, `not judged` or `not measured`.
 
         What is not decided is added, `holds in 1 of 1 decided; 8 of 9 not measured`: of runs that
         were cut short, that all of it points the other way so far. And of how many of those that
@@ -104,6 +108,10 @@ class Verdict:
             parts.append(f"{share} decided" if decided < total else both)
             if early := self.count(Outcome.EARLY):
                 parts[0] += f" ({early} before {'its run' if early == 1 else 'their runs'} settled)"
+        if same := self.count(*SAME):
+            early = self.count(Outcome.SAME_EARLY)
+            how = f" ({early} before {'its run' if early == 1 else 'their runs'} settled)"
+            parts.append(f"{NO_DIFFERENCE}{f': {same}' * (same < total)}{how * bool(early)}")
         if noise := self.count(Outcome.UNDECIDED):
             parts.append(f"{noise} {UNDECIDED}" if decided else UNDECIDED)
         if short := self.count(Outcome.CUT_SHORT):
@@ -123,13 +131,15 @@ def judge(
     tables: Tables,
     shape: Tables | None = None,
     seeds: Sequence[Tables] = (),
+    printed: Tables | None = None,
 ) -> Verdict:
     """Judge a predicate about `table`.
 
     `shape` (default: `tables`) tells which combinations exist: for our values, those for which the
     paper printed numbers; such a comparison without our values is undecided. `seeds` are the values
-    of each seed; with at least two of them, a comparison whose difference lies within its 95 % t
-    interval over seeds is undecided. One that fails on a run that was cut short is no failure. Not
+    of each seed; with at least two of them, a comparison is undecided whose difference is not clear
+    (`fedtables.reports.tables.margins`). Where it is clearly small beside the `printed` one there
+    is no difference. One that fails on a run that was cut short is no failure. Not
     judged is one of means over different shares of their values, and one of what runs cost whose
     accuracy is at chance.
     """
@@ -140,7 +150,7 @@ def judge(
     for number, clause in enumerate(clauses, 1):
         of_all = clause.quantifier in ("all", "")
         found = [
-            (bindings, _outcome(clause, Scope(tables, table, bindings), seeds))
+            (bindings, _outcome(clause, Scope(tables, table, bindings), seeds, printed))
             for bindings in clause.combinations(shape, table)
             if clause.outcome(Scope(shape, table, bindings)) is not None  # the paper prints it
         ]
@@ -161,7 +171,9 @@ def judge(
     return Verdict(counts, tuple(fails_at))
 
 
-def _outcome(clause: Clause, scope: Scope, seeds: Sequence[Tables]) -> Outcome:
+def _outcome(
+    clause: Clause, scope: Scope, seeds: Sequence[Tables], printed: Tables | None
+) -> Outcome:
     """How one combination of the clause's keys comes out."""
     holds = clause.outcome(scope)
     if holds is None:
@@ -171,10 +183,19 @@ def _outcome(clause: Clause, scope: Scope, seeds: Sequence[Tables]) -> Outcome:
         return Outcome.AT_CHANCE
     if any(map(_are_unlike, read)):
         return Outcome.UNLIKE
-    per_seed = [replace(scope, tables=values) for values in seeds]
-    if len(seeds) > 1 and not all(_beyond_spread(c, per_seed) for c in clause.comparisons):
-        return Outcome.UNDECIDED
     settled = {value.settled for values in read for value in values}
+    if len(seeds) > 1:
+        per_seed = [replace(scope, tables=values) for values in seeds]
+        in_print = None if printed is None else replace(scope, tables=printed)
+        try:
+            stand = {s for c in clause.comparisons for s in c.standings(per_seed, in_print)}
+        except MissingError:
+            return Outcome.UNDECIDED
+        if Standing.OPEN in stand and Standing.BELOW not in stand:
+            return Outcome.UNDECIDED
+        if Standing.SAME in stand and Standing.BELOW not in stand:
+            return Outcome.SAME_EARLY if False in settled else Outcome.SAME
+        holds = Standing.BELOW not in stand
     if False in settled:
         return Outcome.EARLY if holds else Outcome.CUT_SHORT
     if None in settled:
@@ -197,34 +218,11 @@ def _together(quantifier: str, outcomes: Sequence[Outcome]) -> Outcome:
         held += of[kind]
         if held >= needed:
             return kind
-    for kind in (*FAILED, Outcome.CUT_SHORT):
+    for kind in (*FAILED, *SAME, Outcome.CUT_SHORT):
         possible -= of[kind]
         if possible < needed:
             return kind
     return next((kind for kind in OPEN if of[kind]), Outcome.UNDECIDED)
-
-
-def _beyond_spread(comparison: Comparison, seeds: Sequence[Scope]) -> bool:
-    """Whether what a comparison says is told apart from chance: by each of its differences."""
-    try:
-        per_seed = [comparison.margins(seed) for seed in seeds]
-    except MissingError:
-        return False
-    return all(map(_is_apart, zip(*per_seed, strict=True)))
-
-
-def _is_apart(margins: Sequence[float]) -> bool:
-    """Whether the 95 % t interval of a difference over seeds leaves out 0."""
-    # The t distribution's quantile; `scipy.stats` takes three times as long to import.
-    from scipy.special import stdtrit
-
-    if len(set(margins)) == 1:  # no spread; and costs of no privacy are no finite ones
-        return True
-    if not all(map(math.isfinite, margins)):
-        return False
-    quantile = float(stdtrit(len(margins) - 1, 0.975))
-    half = quantile * statistics.stdev(margins) / math.sqrt(len(margins))
-    return abs(statistics.fmean(margins)) > half
 
 
 def judge_expectation(
@@ -261,10 +259,10 @@ def judge_claim(
 
     Of a figure the comparisons are those of which `shape` (default: `ours`) has any value.
     """
-    predicate = claim.predicate.removeprefix(FIGURE)
+    predicate, printed = claim.predicate.removeprefix(FIGURE), None
     if predicate == claim.predicate:
         named = (name for clause in parse(predicate) for name in clause.tables(claim.table))
-        shape = {name: published_values(paper, name) for name in {claim.table, *named}}
+        shape = printed = {name: published_values(paper, name) for name in {claim.table, *named}}
     elif not ours.get(claim.table):
         return None
-    return judge(predicate, claim.table, ours, shape, seeds)
+    return judge(predicate, claim.table, ours, shape, seeds, printed)

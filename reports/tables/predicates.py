@@ -8,6 +8,7 @@ Python's, and read by `ast`.
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import math
 import operator
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedtables.metrics.correlation import pearson, spearman
+from fedtables.reports.tables.margins import SAME_POINTS, SAME_SHARE, Standing, standing
 from fedtables.results.published import parse_column
 
 Bindings = dict[str, str]
@@ -48,6 +50,8 @@ class Value:
     """Of how many values that are defined, of how many, it is a mean; None where nobody counted."""
     learnt: bool | None = None
     """Of what a run costs, whether its accuracy is above chance; None where that is not known."""
+    point: float | None = None
+    """One point of a share in its table's unit, 1 or 0.01; None of what is no share."""
 
 
 Tables = Mapping[str, Sequence[Value]]
@@ -231,13 +235,49 @@ class Comparison:
         pairs = zip(self.tree.ops, itertools.pairwise(operands), strict=True)
         return [_margin(type(op), *pair) for op, pair in pairs]
 
+    @property
+    def _strict(self) -> list[bool]:
+        return [isinstance(op, ast.Lt | ast.Gt | ast.NotEq) for op in self.tree.ops]
+
     def holds(self, scope: Scope) -> bool:
-        # Rounding of the printed digits must not decide `<=`: compare with a little slack where
-        # equality is allowed.
-        return all(
-            m > 1e-12 if isinstance(op, ast.Lt | ast.Gt | ast.NotEq) else m >= -1e-12
-            for m, op in zip(self.margins(scope), self.tree.ops, strict=True)
-        )
+        found = zip(self.margins(scope), self._strict, strict=True)
+        return all(standing([margin], strict) is Standing.ABOVE for margin, strict in found)
+
+    def standings(self, seeds: Sequence[Scope], printed: Scope | None = None) -> list[Standing]:
+        """Where each operator's margin stands over `seeds`, beside those in print. Raises
+        MissingError if no seed has all values.
+        """
+        over_seeds, same = self.over_seeds(seeds), self.sameness(seeds, printed)
+        return [*map(standing, over_seeds, self._strict, same)]
+
+    def over_seeds(self, seeds: Sequence[Scope]) -> list[tuple[float, ...]]:
+        """For each operator its margins, of the seeds that have all values. Raises MissingError if
+        none has.
+        """
+        found = []
+        for scope in seeds:
+            with contextlib.suppress(MissingError):
+                found.append(self.margins(scope))
+        if not found:
+            raise MissingError
+        return [*zip(*found, strict=True)]
+
+    def sameness(self, seeds: Sequence[Scope], printed: Scope | None) -> list[float]:
+        """For each operator how small a difference counts as none: `SAME_SHARE` of the printed one,
+        or `SAME_POINTS` if these are less. 0, so none, where neither is known, and where the
+        comparison itself has a number.
+        """
+        nodes = [*ast.walk(self.tree), *self.tree.ops]
+        if any(isinstance(node, (ast.Constant, *EQUAL)) for node in nodes):
+            return [0.0] * len(self.tree.ops)
+        points = {value.point for scope in seeds for value in self.read(scope)} - {None}
+        most = SAME_POINTS * (points.pop() or 0.0) if len(points) == 1 else math.inf
+        in_print = [math.inf] * len(self.tree.ops)
+        if printed is not None:
+            with contextlib.suppress(MissingError):
+                in_print = self.margins(printed)
+        found = [min(most, SAME_SHARE * abs(margin)) for margin in in_print]
+        return [same if math.isfinite(same) else 0.0 for same in found]
 
     def read(self, scope: Scope) -> list[Value]:
         """Every value that it reads."""

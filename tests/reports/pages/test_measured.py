@@ -102,6 +102,10 @@ def test_printed_numbers_with_a_measured_one_count_once():
         ("does not hold", "no"),
         ("cut short", "short"),
         ("cut short: 4, which all fail so far", "short"),
+        ("no difference", "same"),
+        ("no difference (1 before its run settled)", "same"),
+        ("no difference: 1; 1 undecided (spread over seeds)", "open"),
+        ("holds in 1 of 1 decided; no difference: 1", "open"),
         ("not judged: accuracy at chance", "open"),
         ("cut short; 2 undecided (spread over seeds)", "short"),
         ("holds (1 before its run settled)", "yes"),
@@ -135,12 +139,13 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
         "undecided (spread over seeds)",
         "does not hold",
         "does not hold",
+        "no difference",
         "cut short",
         "not measured",
     )
     judged = [
         judging(f"table-{number}", claim(true[number], verdict, settled))
-        for number, (verdict, settled) in enumerate(zip(verdicts, "4300004300", strict=True))
+        for number, (verdict, settled) in enumerate(zip(verdicts, "43000043000", strict=True))
     ]
     again = judging("later", claim(true[0], "does not hold"))
     untrue = judging("table-9", claim(false, "holds"))
@@ -153,6 +158,7 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
         "holds, all settled": 1,
         "holds where decided": 1,
         "in part": 1,
+        "no difference": 1,
         "undecided": 1,
         "does not hold": 2,
         "does not hold, all settled": 1,

@@ -110,6 +110,61 @@ def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
     assert judge(predicate, "table1", seed(0.70), seeds=clear).word == "holds"
 
 
+def measured(settled=True, **values):
+    """The metric acc of rows, in percent, at n=1."""
+    return {
+        "table1": [
+            Value(row, {"n": "1"}, "acc", number, settled, point=1.0)
+            for row, number in values.items()
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("printed", "word"),
+    [
+        (4.0, "no difference"),  # 0.3 points are less than half of 4, and than one point
+        (1.0, "no difference"),
+        (0.5, "undecided (spread over seeds)"),  # half of 0.5 is less than half of the interval, 0.29
+        (None, "no difference"),
+        (-4.0, "no difference"),  # print has it the other way
+    ],
+)
+def test_a_difference_that_is_small_beside_the_printed_one_is_none(printed, word):
+    seeds = [measured(a=60.0 + d, b=60.0) for d in (0.05, -0.05, 0.0)]  # t: 9.925 x 0.05 / sqrt 3
+    in_print = None if printed is None else measured(a=60.0 + printed, b=60.0)
+    verdict = judge("acc[a] > acc[b]", "table1", measured(a=60.0, b=60.0), None, seeds, in_print)
+    assert verdict.word == word
+
+
+def test_no_difference_is_no_end_where_runs_were_cut_short():
+    seeds = [measured(False, a=60.0 + d, b=60.0) for d in (0.05, -0.05, 0.0)]
+    verdict = judge("acc[a] > acc[b]", "table1", seeds[2], seeds=seeds)
+    assert verdict.word == "no difference (1 before its run settled)"
+    assert counted(verdict, "same", "undecided", "cut_short") == (1, 0, 0)
+
+
+def test_a_number_in_the_claim_leaves_no_room_for_no_difference():
+    seeds = [measured(a=60.0 + d, b=60.0) for d in (0.05, -0.05, 0.0)]
+    for predicate in ("acc[a] > acc[b] + 0.01", "acc[a] == acc[b]"):
+        verdict = judge(predicate, "table1", seeds[2], seeds=seeds)
+        assert verdict.word == "undecided (spread over seeds)"
+
+
+def test_a_chain_fails_with_its_first_difference_that_clearly_does():
+    seeds = [measured(a=1.0, b=2.0 + d, c=2.0 - d) for d in (0.1, -0.1, 0.0)]
+    assert (
+        judge("acc[a] > acc[b] > acc[c]", "table1", seeds[2], seeds=seeds).word == "does not hold"
+    )
+
+
+def test_seeds_that_lack_a_value_are_left_out():
+    seeds = [measured(a=60.0 + d, b=50.0) for d in (0.05, -0.05, 0.0)]
+    assert judge("acc[a] > acc[b]", "table1", seeds[2], seeds=[*seeds, measured(a=1.0)]).word == (
+        "holds"
+    )
+
+
 def test_a_difference_of_nothing_at_every_seed_is_decided():
     always = [{"table1": table(a={"n=1": 12.0}, b={"n=1": 12.0})}] * 3
     for predicate, word in (
@@ -136,6 +191,11 @@ def test_a_difference_of_nothing_at_every_seed_is_decided():
         (
             {"UNDECIDED": 2, "CUT_SHORT": 1},
             "undecided (spread over seeds); cut short: 1, which fails so far",
+        ),
+        ({"SAME": 4}, "no difference"),
+        (
+            {"HELD": 1, "SAME": 1, "SAME_EARLY": 2},
+            "holds in 1 of 1 decided; no difference: 3 (2 before their runs settled)",
         ),
         ({"AT_CHANCE": 1}, "not judged: accuracy at chance"),
         (
