@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from fedtables.benchmarks.commands.asked import check_execution, make_cluster, selected
+from fedtables.benchmarks.commands.deciding import decide
 from fedtables.benchmarks.reporting import cards
 from fedtables.benchmarks.reporting.printing import print_table
 from fedtables.benchmarks.reporting.writing import methods_of, write_table
@@ -21,6 +23,7 @@ from fedtables.benchmarks.running.progress import Live
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import UNREAD, unread
 from fedtables.benchmarks.tables.request import Request, takes
+from fedtables.reports.tables.margins import FIRST
 from fedtables.results.cached import in_use
 from fedtables.results.frame import tidy, with_keys
 from fedtables.results.names import printable
@@ -50,6 +53,10 @@ def regenerate(
     before anything runs, if the tables cannot be run as selected or files cannot be written.
     """
     deadline = Deadline.after(request.minutes)
+    if request.decide and len(selection.seeds) < FIRST:
+        first = selection.seeds[0]
+        selection = replace(selection, seeds=tuple(range(first, first + FIRST)))
+        remarks = (*remarks, f"--decide begins with {FIRST} seeds")
     device, profile = selection.device, selection.profile
     runs = runner.prepare(tables, selection, request.results)
     nobody = unread([cell for run in runs for cell in run.cells], selection.overrides)
@@ -74,20 +81,22 @@ def regenerate(
         f"{total} cells, {cached} finished before, {todo} to run"
         + (f", {where} on {device}" if todo else "")
     )
-    if todo:
+
+    def compute() -> None:
+        runner.take_finished(runs, request.fresh)
+        if left := len(runner.unfinished(runs)):
+            jobs = request.jobs if cluster else workers
+            with Live(console, left) as live:
+                runner.execute(runs, jobs, request.fresh, live.show, cluster, log, deadline)
+
+    if todo or request.decide:
         importlib.import_module(
             "fedtables.reports.drawing"
         )  # what it refuses it refuses before a cell
-        with contextlib.suppress(OutOfTimeError), Live(console, todo) as live:
-            runner.execute(
-                runs,
-                request.jobs if cluster else workers,
-                request.fresh,
-                live.show,
-                cluster,
-                log,
-                deadline,
-            )
+        with contextlib.suppress(OutOfTimeError):
+            compute()
+            if request.decide:
+                decide(console, runs, request.most, compute)
     judge_plugins(console, runs)
     for run in (run for run in runs if run.records):
         with run.files.locked():

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fedtables.benchmarks.running.table_run import TableRun
@@ -12,7 +12,13 @@ from fedtables.benchmarks.tables.spec import Paper, Table
 from fedtables.datasets import catalogue
 from fedtables.metrics.names import BANDWIDTH, COSTS, facts
 from fedtables.reports.measures.kind import find_kind
-from fedtables.reports.tables.claims import COUNTS, Verdict, judge_claim, judge_expectation
+from fedtables.reports.tables.claims import (
+    COUNTS,
+    Undecided,
+    Verdict,
+    judge_claim,
+    judge_expectation,
+)
 from fedtables.reports.tables.predicates import Tables, Value
 from fedtables.reports.tables.units import PERCENT, scale_of
 from fedtables.results import published
@@ -78,6 +84,19 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     """Verdicts on the paper's claims about this table, and on what it is expected to show; other
     tables that a claim needs come from finished cells.
     """
+    return judge_records(
+        run.paper, run.table, run.selection.profile, records, _finished_beside(run)
+    )
+
+
+def undecided(run: TableRun, records: Sequence[Record]) -> list[Undecided]:
+    """The comparisons of claims about this table that more seeds may decide."""
+    found = _judged(run.paper, run.table, records, _finished_beside(run))
+    return [each for _, _, verdict in found if verdict for each in verdict.undecided]
+
+
+def _finished_beside(run: TableRun) -> Callable[[Table], Sequence[Record]]:
+    """The finished records of another table of the paper."""
     plain, folder = replace(run.selection, add=(), drop=()), run.files.base.parents[2]
 
     def finished(table: Table) -> list[Record]:
@@ -87,7 +106,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
             run.others[table.key] = TableRun(run.paper, table, plain, [], files).finished()
         return run.others[table.key]
 
-    return judge_records(run.paper, run.table, plain.profile, records, finished)
+    return finished
 
 
 def judge_records(
@@ -100,16 +119,37 @@ def judge_records(
     """Verdicts on the paper's claims about a table, and on what it is expected to show, of the
     table's `records` and those of `others`.
     """
-    judged, at_which = find_kind(of_table.measure).judged(
+    _, at_which = _kind_of(of_table, records)
+    seeds = sorted({r.seed for r in records})
+    origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
+    behind = at_which + _spread_note(of_table, seeds)
+    about = {"seeds": str(len(seeds)), "profile": profile, "data": origins}
+    return [
+        named | _told(verdict, behind, {"in_print": in_print, **about})
+        for named, in_print, verdict in _judged(paper, of_table, records, others)
+    ]
+
+
+def _kind_of(of_table: Table, records: Sequence[Record]) -> tuple[list[Record], str]:
+    return find_kind(of_table.measure).judged(
         as_printed(records, of_table.derived), of_table.metrics, of_table.unit
     )
+
+
+def _judged(
+    paper: Paper,
+    of_table: Table,
+    records: Sequence[Record],
+    others: Callable[[Table], Sequence[Record]],
+) -> Iterator[tuple[dict[str, str], str, Verdict | None]]:
+    """What is judged, its id and its text; how it stands in print; and how here."""
+    judged, _ = _kind_of(of_table, records)
     ours = {of_table.key: judged}
     units = {table.key: table.unit for table in (*paper.tables, of_table)}
     for table in paper.tables:
         if table.key != of_table.key and registry.find_measure(table.measure).numbers:
             ours[table.key] = as_printed(others(table), table.derived)
     seeds = sorted({r.seed for r in records})
-    origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
     shape = None
     means: Tables = {name: values_of(finished, units[name]) for name, finished in ours.items()}
     per_seed: list[Tables] = [
@@ -118,22 +158,16 @@ def judge_records(
     ]
     if of_table.unmeasured:
         shape = {**means, of_table.key: [*means[of_table.key], *_unmeasured(of_table, records)]}
-    behind = at_which + _spread_note(of_table, seeds)
-    about = {"seeds": str(len(seeds)), "profile": profile, "data": origins}
-    lines = []
     for claim in published.claims(paper.key):
         if claim.table == of_table.key:
             verdict = judge_claim(claim, paper.key, means, per_seed, shape)
             printed = f"{claim.holds_in_print} {claim.cells}".strip()
-            named = {"id": claim.id, "claim": claim.claim}
-            lines.append(named | _told(verdict, behind, {"in_print": printed, **about}))
+            yield {"id": claim.id, "claim": claim.claim}, printed, verdict
     for expected in paper.expectations(of_table):
         key, predicate = of_table.key, expected.predicate
         found = judge_expectation(predicate, paper.key, key, means, per_seed, shape)
         text = f"{expected.text} (expected; tests {', '.join(expected.claims)})"
-        named = {"id": expected.id, "claim": text}
-        lines.append(named | _told(found, behind, {"in_print": "not in print", **about}))
-    return lines
+        yield {"id": expected.id, "claim": text}, "not in print", found
 
 
 def _told(verdict: Verdict | None, behind: str, about: Mapping[str, str]) -> dict[str, str]:

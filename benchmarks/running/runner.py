@@ -79,13 +79,15 @@ def several(names: Sequence[str]) -> str:
 
 
 def take_finished(runs: Sequence[TableRun], fresh: bool) -> Counter[str]:
-    """Fill `runs` with the cells that are finished already; returns why cells that had an entry
-    have to be computed again.
+    """Fill `runs` with those of their cells without a record that are finished already; returns why
+    cells that had an entry have to be computed again.
     """
     cache = CellCache()
     reasons: Counter[str] = Counter()
     for run in runs:
         for cell in () if fresh else run.cells:
+            if cell.key in run.records:
+                continue
             record, why = cache.get(cell.key, cell.code)
             if record is not None:
                 run.records[cell.key] = record

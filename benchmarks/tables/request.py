@@ -32,6 +32,7 @@ from fedtables.benchmarks.tables.spec import (
     usual_execution,
 )
 from fedtables.federation.execution import COMPILE, PRECISIONS, Execution
+from fedtables.reports.tables.margins import FIRST, LAST
 from fedtables.results.command_line import NUMBER, WHOLE, number, path, whole
 from fedtables.results.files import RUNS
 from fedtables.results.numbers import shortened
@@ -196,6 +197,10 @@ class Request:
         number_or_none,
         "with --ray: GPUs per cell; 0.25 puts four cells on one GPU; default: 1 on cuda",
     )
+    decide: bool = switch(
+        "add seeds where a comparison of a claim is open, until all are closed or have --most"
+    )
+    most: int = quantity(LAST, whole(FIRST, LAST), "with --decide: seeds of a cell at most")
     fresh: bool = switch("compute everything again, even what is cached")
     results: Path = place(RUNS, "folder for CSV, plots and records")  # noqa: RUF009
     replace: bool = switch(

@@ -4,6 +4,7 @@ A claim is a predicate (`fedtables.reports.tables.predicates`). Under `for all` 
 the keys counts as one comparison; `some`, `most` and no quantifier count once.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -77,12 +78,25 @@ COUNTS = {
 
 
 @dataclass(frozen=True)
+class Undecided:
+    """A comparison that more seeds may decide."""
+
+    reads: tuple[tuple[str, Value], ...]
+    """What it compares, each with its table."""
+    needed: float
+    """Seeds that it would take, if means and deviations stay; infinite for more than
+    `fedtables.reports.tables.margins.LAST`."""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """How a claim stands on a set of values."""
 
     outcomes: Counter[Outcome]
     """How many comparisons come out so."""
     fails_at: tuple[str, ...] = ()
+    undecided: tuple[Undecided, ...] = ()
+    """What more seeds may decide; of `some` and `most` whatever their verdict may hang on."""
 
     def count(self, *kinds: Outcome) -> int:
         return sum(self.outcomes[kind] for kind in kinds)
@@ -145,6 +159,7 @@ def judge(
     """
     counts: Counter[Outcome] = Counter()
     fails_at: list[str] = []
+    undecided: list[Undecided] = []
     clauses = parse(predicate)
     shape = shape or tables
     for number, clause in enumerate(clauses, 1):
@@ -166,9 +181,36 @@ def judge(
             fails = [f"{clause.quantifier}: {yes}/{len(outcomes)}"] if together in FAILED else []
             outcomes = [together]
         counts.update(outcomes)
+        if Outcome.UNDECIDED in outcomes:
+            undecided += [
+                _undecided(clause, Scope(tables, table, bindings), seeds, printed)
+                for bindings, outcome in found
+                if outcome is Outcome.UNDECIDED
+            ]
         named = len(clauses) > 1 or not of_all
         fails_at += [f"[clause {number}] {place}".strip() if named else place for place in fails]
-    return Verdict(counts, tuple(fails_at))
+    return Verdict(counts, tuple(fails_at), tuple(undecided))
+
+
+def _undecided(
+    clause: Clause, scope: Scope, seeds: Sequence[Tables], printed: Tables | None
+) -> Undecided:
+    """A combination of the clause's keys that is not decided."""
+    per_seed, in_print = _beside(scope, seeds, printed)
+    needed: float = 0
+    for comparison in clause.comparisons:
+        with contextlib.suppress(MissingError):
+            needed = max(needed, comparison.seeds_needed(per_seed, in_print))
+    reads = (read for comparison in clause.comparisons for read in comparison.measured(scope))
+    return Undecided(tuple(reads), needed)
+
+
+def _beside(
+    scope: Scope, seeds: Sequence[Tables], printed: Tables | None
+) -> tuple[list[Scope], Scope | None]:
+    """The same combination for each seed, and in print."""
+    in_print = None if printed is None else replace(scope, tables=printed)
+    return [replace(scope, tables=values) for values in seeds], in_print
 
 
 def _outcome(
@@ -185,10 +227,9 @@ def _outcome(
         return Outcome.UNLIKE
     settled = {value.settled for values in read for value in values}
     if len(seeds) > 1:
-        per_seed = [replace(scope, tables=values) for values in seeds]
-        in_print = None if printed is None else replace(scope, tables=printed)
+        beside = _beside(scope, seeds, printed)
         try:
-            stand = {s for c in clause.comparisons for s in c.standings(per_seed, in_print)}
+            stand = {s for c in clause.comparisons for s in c.standings(*beside)}
         except MissingError:
             return Outcome.UNDECIDED
         if Standing.OPEN in stand and Standing.BELOW not in stand:

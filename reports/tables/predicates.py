@@ -18,7 +18,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedtables.metrics.correlation import pearson, spearman
-from fedtables.reports.tables.margins import SAME_POINTS, SAME_SHARE, Standing, standing
+from fedtables.reports.tables.margins import (
+    SAME_POINTS,
+    SAME_SHARE,
+    Standing,
+    seeds_needed,
+    standing,
+)
 from fedtables.results.published import parse_column
 
 Bindings = dict[str, str]
@@ -250,6 +256,15 @@ class Comparison:
         over_seeds, same = self.over_seeds(seeds), self.sameness(seeds, printed)
         return [*map(standing, over_seeds, self._strict, same)]
 
+    def seeds_needed(self, seeds: Sequence[Scope], printed: Scope | None = None) -> float:
+        """How many seeds would close all operators' margins. Raises MissingError as `standings`."""
+        pairs = zip(self.over_seeds(seeds), self.sameness(seeds, printed), strict=True)
+        stand = self.standings(seeds, printed)
+        return max(
+            seeds_needed(margins, same) if where is Standing.OPEN else 0
+            for (margins, same), where in zip(pairs, stand, strict=True)
+        )
+
     def over_seeds(self, seeds: Sequence[Scope]) -> list[tuple[float, ...]]:
         """For each operator its margins, of the seeds that have all values. Raises MissingError if
         none has.
@@ -279,10 +294,18 @@ class Comparison:
         found = [min(most, SAME_SHARE * abs(margin)) for margin in in_print]
         return [same if math.isfinite(same) else 0.0 for same in found]
 
+    @property
+    def _cells(self) -> list[_Cells]:
+        return [meant for meant in self.names.values() if isinstance(meant, _Cells)]
+
     def read(self, scope: Scope) -> list[Value]:
         """Every value that it reads."""
-        cells = [meant for meant in self.names.values() if isinstance(meant, _Cells)]
-        return [value for each in cells for value in each.values(scope)]
+        return [value for each in self._cells for value in each.values(scope)]
+
+    def measured(self, scope: Scope) -> list[tuple[str, Value]]:
+        """Every value that it reads of ours, with its table."""
+        ours = [each for each in self._cells if not each.table.startswith("print:")]
+        return [(each.table or scope.table, v) for each in ours for v in each.values(scope)]
 
 
 def _margin(op: type[ast.cmpop], first: Operand, second: Operand) -> float:

@@ -125,7 +125,10 @@ def measured(settled=True, **values):
     [
         (4.0, "no difference"),  # 0.3 points are less than half of 4, and than one point
         (1.0, "no difference"),
-        (0.5, "undecided (spread over seeds)"),  # half of 0.5 is less than half of the interval, 0.29
+        (
+            0.5,
+            "undecided (spread over seeds)",
+        ),  # 0.25 is within the interval of 0.29
         (None, "no difference"),
         (-4.0, "no difference"),  # print has it the other way
     ],

@@ -1,0 +1,147 @@
+"""`reproduce --decide`: seeds go where a claim is open, until all are closed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from rich.console import Console
+
+from fedtables.benchmarks.reporting.verdicts import undecided
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables.cells import Cell
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.reports.tables.claims import Undecided
+from fedtables.reports.tables.predicates import Value
+from fedtables.results.published import parse_column
+
+
+@dataclass(frozen=True)
+class Step:
+    """One more seed for a comparison that is open."""
+
+    cells: tuple[tuple[TableRun, Cell], ...]
+    """What it needs; none where it has the most seeds that are allowed."""
+    seconds: float
+    """That they take, by the records of their places."""
+    further: float
+    """Seeds that would close it, by its spread; infinite for more than there may be."""
+
+    @property
+    def cost(self) -> float:
+        """Seconds until it is closed."""
+        return self.seconds * self.further
+
+
+def decide(
+    console: Console, runs: Sequence[TableRun], most: int, compute: Callable[[], None]
+) -> None:
+    """Add cells of further seeds to `runs`, and `compute` what is not finished of them, until every
+    comparison of their claims is closed or has `most` seeds. The cheapest to close come first.
+
+    Raises OutOfTimeError as `compute` does.
+    """
+    seeds = Seeds(runs, most)
+    while True:
+        steps = seeds.steps()
+        console.print(told(steps, most), soft_wrap=True)
+        chosen = [step for step in sorted(steps, key=lambda step: step.cost) if step.cells]
+        if not chosen:
+            return
+        seeds.add([step for step in chosen if math.isfinite(step.further)] or chosen)
+        compute()
+
+
+def told(steps: Sequence[Step], most: int) -> str:
+    """What is open, and what it would take."""
+    if not steps:
+        return "every comparison is closed"
+    near = [step for step in steps if step.cells and math.isfinite(step.further)]
+    hours = sum(step.cost for step in near) / 3600
+    parts = ["1 comparison is open" if len(steps) == 1 else f"{len(steps)} comparisons are open"]
+    if near:
+        parts.append(f"{len(near)} may close in about {hours:.2g} core-hours")
+    if far := sum(math.isinf(step.further) for step in steps):
+        parts.append(f"{far} would take more than {most} seeds")
+    return "; ".join(parts)
+
+
+class Seeds:
+    """Cells of further seeds for comparisons that are open."""
+
+    def __init__(self, runs: Sequence[TableRun], most: int):
+        self._runs = {run.table.key: run for run in runs}
+        self._most = most
+        self._cells: dict[tuple[str, int], list[Cell]] = {}
+        self._tried = {
+            *((run.name, c.row, c.column, c.seed) for run in runs for c in run.cells),
+            *((run.name, r.row, r.column, r.seed) for run in runs for r in run.all_records()),
+        }
+
+    def add(self, steps: Iterable[Step]) -> None:
+        """Add the cells of `steps` to their tables."""
+        for run, cell in (pair for step in steps for pair in step.cells):
+            place = (run.name, cell.row, cell.column, cell.seed)
+            if place not in self._tried:
+                self._tried.add(place)
+                run.cells.append(cell)
+                seeds = {*run.selection.seeds, cell.seed}
+                run.selection = replace(run.selection, seeds=tuple(sorted(seeds)))
+
+    def steps(self) -> list[Step]:
+        """A step for each comparison that is open."""
+        return [
+            self._step(comparison)
+            for run in self._runs.values()
+            for comparison in undecided(run, run.all_records())
+        ]
+
+    def _step(self, comparison: Undecided) -> Step:
+        """The first seed that cells of the comparison lack, with these cells."""
+        first = min(min(run.selection.seeds) for run in self._runs.values())
+        for seed in range(first, first + self._most):
+            pairs = [
+                (run, cell)
+                for table, value in comparison.reads
+                if (run := self._runs.get(table)) is not None
+                for cell in self._read(run, value, seed)
+            ]
+            lacking = tuple(
+                (run, cell)
+                for run, cell in {c.key: (r, c) for r, c in pairs}.values()
+                if (run.name, cell.row, cell.column, seed) not in self._tried
+            )
+            if lacking:
+                seconds = sum(_seconds(run, cell) for run, cell in lacking)
+                return Step(lacking, seconds, max(1.0, comparison.needed - (seed - first)))
+        return Step((), 0.0, math.inf)
+
+    def _read(self, run: TableRun, value: Value, seed: int) -> list[Cell]:
+        """The cells of a seed whose numbers a value is, or is computed of."""
+        if (run.name, seed) not in self._cells:
+            selection = replace(run.selection, seeds=(seed,))
+            self._cells[run.name, seed] = expand(
+                run.paper, run.table, selection, skip_unusable=True
+            )
+        parts: list[Mapping[str, str]] = [
+            dict(keys)
+            for rule in run.table.derived
+            if dict(rule.column).items() <= value.keys.items()
+            for keys in rule.of
+        ]
+        return [
+            cell
+            for cell in self._cells[run.name, seed]
+            if cell.row == value.row
+            and any(parse_column(cell.column).items() <= p.items() for p in parts or [value.keys])
+        ]
+
+
+def _seconds(run: TableRun, cell: Cell) -> float:
+    """Of the cell's place, by its records."""
+    known = [
+        r.seconds for r in run.records.values() if (r.row, r.column) == (cell.row, cell.column)
+    ]
+    return fmean(known) if known else 0.0

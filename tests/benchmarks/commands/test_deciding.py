@@ -1,0 +1,79 @@
+"""Seeds that go where a comparison is open, on a table whose margins are known."""
+
+import contextlib
+import io
+
+import pytest
+from rich.console import Console
+
+from fedtables.benchmarks.commands.deciding import decide
+from fedtables.benchmarks.running.events import record_of
+from fedtables.benchmarks.running.machine import OutOfTimeError
+from fedtables.benchmarks.running.table_run import TableRun
+from fedtables.benchmarks.tables import registry
+from fedtables.benchmarks.tables.expansion import expand
+from fedtables.benchmarks.tables.selection import Selection
+from fedtables.results.record import Measurement
+from fedtables.results.store import TableFiles
+
+SPREAD = (0.02, -0.02, 0.0)
+
+
+@pytest.fixture
+def decided(tmp_path):
+    """Decides on DLAD's claim that it is above averaging, by invented margins of three columns;
+    gives how many seeds each column has in the end, what was printed, and how often it computed.
+    """
+
+    def run(margins, most=12, rounds=99):
+        paper, table = registry.find_table("dlad/table2")
+        only = {"row": ("global-dlad", "global-avg"), "dataset": ("mnist",)}
+        only["distribution"] = tuple(margins)
+        selection = Selection(only=only, seeds=(0, 1, 2))
+        cells = expand(paper, table, selection)
+        files = TableFiles(tmp_path, selection.profile, "dlad/table2")
+        of_table = TableRun(paper, table, selection, cells, files)
+        computed = []
+
+        def compute():
+            if len(computed) == rounds:
+                raise OutOfTimeError
+            computed.append(len(of_table.cells) - len(of_table.records))
+            for cell in of_table.cells:
+                distribution = cell.column.split("distribution=")[1].split()[0]
+                margin = margins[distribution] + SPREAD[cell.seed % 3]
+                value = 0.5 + margin * (cell.row == "global-dlad")
+                found = (Measurement("accuracy", value),)
+                of_table.records[cell.key] = record_of(cell, measurements=found, seconds=36.0)
+
+        console = Console(record=True, width=200, file=io.StringIO())
+        compute()
+        with contextlib.suppress(OutOfTimeError):
+            decide(console, [of_table], most, compute)
+        seeds = {name: set() for name in margins}
+        for cell in of_table.cells:
+            seeds[cell.column.split("distribution=")[1].split()[0]].add(cell.seed)
+        return {n: len(s) for n, s in seeds.items()}, console.export_text(), computed
+
+    return run
+
+
+def test_only_what_is_open_gets_seeds_until_it_is_closed(decided):
+    """Of 0.03 the interval after six seeds is 4.03 x 0.018 / sqrt 6 = 0.029 either way."""
+    seeds, said, computed = decided({"niid1": 0.3, "niid2": 0.03})
+    assert (seeds["niid1"], seeds["niid2"]) == (3, 6)
+    assert computed == [12, 2, 2, 2]  # two rows a seed
+    assert "1 comparison is open; 1 may close in about 0.0" in said
+    assert said.rstrip().endswith("every comparison is closed")
+
+
+def test_what_no_number_of_seeds_would_close_gets_the_most_and_comes_last(decided):
+    seeds, said, computed = decided({"niid1": 0.0001, "niid2": 0.03}, most=7)
+    assert seeds == {"niid1": 7, "niid2": 6}
+    assert computed == [12, *[2] * 3, *[2] * 4]
+    assert "1 would take more than 7 seeds" in said
+
+
+def test_it_ends_with_the_time(decided):
+    seeds, _, computed = decided({"niid1": 0.0001}, rounds=2)
+    assert (seeds["niid1"], len(computed)) == (5, 2)
