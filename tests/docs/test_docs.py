@@ -61,6 +61,7 @@ SLOW_BEGINNINGS = (
     "reproduce fedad/",
     "reproduce fedsa/",
     "reproduce fediod/figure4",
+    "reproduce fediod/trial --only row=fediod,standalone",
     "reproduce fediod/figure8",
     "reproduce fediod/table1 --only method=fediod",
     "reproduce fediod/table5",
