@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from rich.console import Console
 
-from fedtables.benchmarks.reporting.verdicts import undecided
+from fedtables.benchmarks.reporting.verdicts import is_read, undecided
 from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables.cells import Cell
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.reports.tables.claims import Undecided
 from fedtables.reports.tables.predicates import Value
-from fedtables.results.published import parse_column
 
 
 @dataclass(frozen=True)
@@ -115,28 +114,16 @@ class Seeds:
             )
             if lacking:
                 seconds = sum(_seconds(run, cell) for run, cell in lacking)
-                return Step(lacking, seconds, max(1.0, comparison.needed - (seed - first)))
+                return Step(lacking, seconds, comparison.further)
         return Step((), 0.0, math.inf)
 
     def _read(self, run: TableRun, value: Value, seed: int) -> list[Cell]:
         """The cells of a seed whose numbers a value is, or is computed of."""
-        if (run.name, seed) not in self._cells:
+        place = (run.name, seed)
+        if place not in self._cells:
             selection = replace(run.selection, seeds=(seed,))
-            self._cells[run.name, seed] = expand(
-                run.paper, run.table, selection, skip_unusable=True
-            )
-        parts: list[Mapping[str, str]] = [
-            dict(keys)
-            for rule in run.table.derived
-            if dict(rule.column).items() <= value.keys.items()
-            for keys in rule.of
-        ]
-        return [
-            cell
-            for cell in self._cells[run.name, seed]
-            if cell.row == value.row
-            and any(parse_column(cell.column).items() <= p.items() for p in parts or [value.keys])
-        ]
+            self._cells[place] = expand(run.paper, run.table, selection, skip_unusable=True)
+        return [c for c in self._cells[place] if is_read(run.table, value, c.row, c.column)]
 
 
 def _seconds(run: TableRun, cell: Cell) -> float:

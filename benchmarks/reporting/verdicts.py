@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables import registry
@@ -125,9 +126,40 @@ def judge_records(
     behind = at_which + _spread_note(of_table, seeds)
     about = {"seeds": str(len(seeds)), "profile": profile, "data": origins}
     return [
-        named | _told(verdict, behind, {"in_print": in_print, **about})
+        named
+        | _told(verdict, behind, {"in_print": in_print, **about})
+        | _cost(verdict, of_table, records)
         for named, in_print, verdict in _judged(paper, of_table, records, others)
     ]
+
+
+def is_read(table: Table, value: Value, row: str, column: str) -> bool:
+    """Whether a value of a table is that of a cell, or computed of it."""
+    parts: list[Mapping[str, str]] = [
+        dict(keys)
+        for rule in table.derived
+        if dict(rule.column).items() <= value.keys.items()
+        for keys in rule.of
+    ]
+    keys = parse_column(column).items()
+    return row == value.row and any(keys <= part.items() for part in parts or [value.keys])
+
+
+def _cost(verdict: Verdict | None, table: Table, records: Sequence[Record]) -> dict[str, str]:
+    """What would close a claim, of this table's cells: core-hours of further seeds, and how many
+    comparisons no seeds up to the most would close.
+    """
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        seconds.setdefault((record.row, record.column), []).append(record.seconds)
+    further: dict[tuple[str, str], float] = {}
+    for open_one in verdict.undecided if verdict else ():
+        for place in seconds if math.isfinite(open_one.further) else ():
+            if any(is_read(table, v, *place) for key, v in open_one.reads if key == table.key):
+                further[place] = max(further.get(place, 0), open_one.further)
+    hours = sum(count * fmean(seconds[place]) for place, count in further.items()) / 3600
+    beyond = sum(math.isinf(one.further) for one in verdict.undecided) if verdict else 0
+    return {"core_hours": f"{hours:.2g}" if hours else "", "beyond": str(beyond or "")}
 
 
 def _kind_of(of_table: Table, records: Sequence[Record]) -> tuple[list[Record], str]:

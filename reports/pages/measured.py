@@ -11,6 +11,7 @@ import pandas as pd
 
 from fedtables.reports.pages.result_files import Result
 from fedtables.reports.tables.claims import CUT_SHORT, NO_DIFFERENCE
+from fedtables.reports.tables.margins import LAST
 from fedtables.reports.tables.markup import markdown_table
 from fedtables.results import published
 from fedtables.results.store import PLACE
@@ -26,6 +27,12 @@ KINDS = (
 """What a claim comes to; settled: by runs that are all known to have settled. Of a claim with
 several comparisons some may be decided: it holds where decided if they all hold.
 """
+
+
+COST = ("core_hours", "beyond")
+"""Of a claim: core-hours that would close its comparisons, and how many need more seeds than
+`LAST`."""
+TO_CLOSE = "core-hours to close the open"
 
 
 MARKS = {HOLDS: "yes", FAILS: "no", CUT_SHORT: "short", NO_DIFFERENCE: "same"}
@@ -67,8 +74,20 @@ def standing(results: Sequence[Result]) -> list[dict[str, Any]]:
         ]
         told = {"paper": paper, "profile": profile, "claims": len(claims), "links": links}
         counts = {kind: kinds[kind] for kind in KINDS}
-        lines.append({**told, "in_print": len(in_print), "kinds": counts})
+        cost = {name: sum(float(line.get(name) or 0) for line in in_print) for name in COST}
+        lines.append({**told, "in_print": len(in_print), "kinds": counts, **cost})
     return lines
+
+
+def to_close(line: Mapping[str, Any]) -> str:
+    """What would close what is open in a line of `standing`."""
+    hours, beyond = line["core_hours"], int(line["beyond"])
+    parts = []
+    if hours:
+        parts.append(f"about {hours:.2g}")
+    if beyond:
+        parts.append(f"{beyond} need more than {LAST} seeds")
+    return "; ".join(parts)
 
 
 def claim_kind(verdict: str) -> str:
@@ -122,14 +141,16 @@ def covered(results: Sequence[Result]) -> list[str]:
 
 
 def _claims(results: Sequence[Result]) -> list[str]:
-    rows = [
-        (line["paper"], line["claims"], line["in_print"], *line["kinds"].values())
-        for line in standing(results)
-    ]
-    if not rows:
+    lines = standing(results)
+    if not lines:
         return []
-    total = ("together", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
-    return [*markdown_table(("paper", "claims", "hold in print", *KINDS), [*rows, total]), ""]
+    both = {name: sum(line[name] for line in lines) for name in ("claims", "in_print", *COST)}
+    kinds = {kind: sum(line["kinds"][kind] for line in lines) for kind in KINDS}
+    rows = [
+        (line["paper"], line["claims"], line["in_print"], *line["kinds"].values(), to_close(line))
+        for line in (*lines, {"paper": "together", **both, "kinds": kinds})
+    ]
+    return [*markdown_table(("paper", "claims", "hold in print", *KINDS, TO_CLOSE), rows), ""]
 
 
 def _expected(results: Sequence[Result]) -> list[str]:

@@ -17,9 +17,11 @@ from markupsafe import Markup
 
 from fedtables.reports.pages.measured import (
     KINDS,
+    TO_CLOSE,
     coverage,
     printed_numbers,
     standing,
+    to_close,
     verdict_kind,
 )
 from fedtables.reports.pages.result_files import Result
@@ -248,6 +250,8 @@ def render_page(results: Sequence[Result], *, leaderboard: bool = False) -> str:
         sections=sections,
         standing=standing(results),
         claim_kinds=KINDS,
+        to_close=to_close,
+        to_close_title=TO_CLOSE,
         coverage=coverage(sections),
         missing=missing_tables(results),
         leaderboard=leaderboard,

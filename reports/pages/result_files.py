@@ -20,7 +20,7 @@ CLAIMED = ("id", "claim", "verdict", "in_print")
 """What every line on a claim has."""
 COUNTED = (
     *("held", "failed", "same", "undecided", "cut_short", "settled", "failed_settled"),
-    *("seeds", "profile", "data", "fails_at"),
+    *("seeds", "profile", "data", "fails_at", "core_hours", "beyond"),
 )
 """What it has beside that, or not, by its version."""
 WAYS_OF_RUNNING = re.compile(

@@ -83,9 +83,9 @@ class Undecided:
 
     reads: tuple[tuple[str, Value], ...]
     """What it compares, each with its table."""
-    needed: float
-    """Seeds that it would take, if means and deviations stay; infinite for more than
-    `fedtables.reports.tables.margins.LAST`."""
+    further: float
+    """Seeds that it would take more, if means and deviations stay; infinite for more than
+    `fedtables.reports.tables.margins.LAST` together."""
 
 
 @dataclass(frozen=True)
@@ -196,13 +196,13 @@ def _undecided(
     clause: Clause, scope: Scope, seeds: Sequence[Tables], printed: Tables | None
 ) -> Undecided:
     """A combination of the clause's keys that is not decided."""
-    per_seed, in_print = _beside(scope, seeds, printed)
-    needed: float = 0
+    beside = _beside(scope, seeds, printed)
+    further: float = 1
     for comparison in clause.comparisons:
         with contextlib.suppress(MissingError):
-            needed = max(needed, comparison.seeds_needed(per_seed, in_print))
+            further = max(further, comparison.further_seeds(*beside))
     reads = (read for comparison in clause.comparisons for read in comparison.measured(scope))
-    return Undecided(tuple(reads), needed)
+    return Undecided(tuple(reads), further)
 
 
 def _beside(

@@ -256,12 +256,14 @@ class Comparison:
         over_seeds, same = self.over_seeds(seeds), self.sameness(seeds, printed)
         return [*map(standing, over_seeds, self._strict, same)]
 
-    def seeds_needed(self, seeds: Sequence[Scope], printed: Scope | None = None) -> float:
-        """How many seeds would close all operators' margins. Raises MissingError as `standings`."""
+    def further_seeds(self, seeds: Sequence[Scope], printed: Scope | None = None) -> float:
+        """How many more seeds would close all operators' margins. Raises MissingError as
+        `standings`.
+        """
         pairs = zip(self.over_seeds(seeds), self.sameness(seeds, printed), strict=True)
         stand = self.standings(seeds, printed)
         return max(
-            seeds_needed(margins, same) if where is Standing.OPEN else 0
+            seeds_needed(margins, same) - len(margins) if where is Standing.OPEN else 0
             for (margins, same), where in zip(pairs, stand, strict=True)
         )
 

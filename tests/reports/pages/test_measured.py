@@ -10,6 +10,7 @@ from fedtables.reports.pages.measured import (
     covered,
     printed_numbers,
     standing,
+    to_close,
     verdict_kind,
 )
 from fedtables.results import published
@@ -61,8 +62,20 @@ def test_claims_are_counted_by_verdict_in_tables_of_the_papers_own():
     known = claims("dlad")
     in_print = sum(claim.holds_in_print == "yes" for claim in known)
     others = " | ".join("0" * 8)
-    line = f"| dlad | {len(known)} | {in_print} | 1 | {others} | {in_print - 1} |"
+    line = f"| dlad | {len(known)} | {in_print} | 1 | {others} | {in_print - 1} |  |"
     assert line in page
+
+
+@pytest.mark.parametrize(
+    ("hours", "beyond", "said"),
+    [
+        (0.0, 0, ""),
+        (3.24, 0, "about 3.2"),
+        (0.5, 2, "about 0.5; 2 need more than 12 seeds"),
+    ],
+)
+def test_what_is_open_has_its_price(hours, beyond, said):
+    assert to_close({"core_hours": hours, "beyond": beyond}) == said
 
 
 def test_what_no_paper_claims_is_listed_as_expected_and_counts_in_no_paper():
