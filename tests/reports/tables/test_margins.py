@@ -72,3 +72,17 @@ def test_looks_after_every_seed_from_the_third_to_the_last_err_in_5_percent(mean
         closed = next((look for look in looks if look is not Standing.OPEN), None)
         errors += closed in wrong
     assert errors <= 0.05 * runs
+
+
+@pytest.mark.parametrize(("mean", "seeds"), [(10.0, 3.5), (3.0, 5.0), (1.0, 10.0)])
+def test_a_clear_difference_takes_few_seeds_and_a_narrow_one_many(mean, seeds):
+    """`mean` is in deviations. A fixed number that serves all three would be `LAST`."""
+    draws, spent = np.random.default_rng(0), []
+    for margins in (mean + draws.standard_normal((300, LAST))).tolist():
+        closed = (
+            n
+            for n in range(FIRST, LAST + 1)
+            if standing(margins[:n], strict=True) is not Standing.OPEN
+        )
+        spent.append(next(closed, LAST))
+    assert np.mean(spent) < seeds
