@@ -14,19 +14,20 @@ from fedtables.benchmarks.running.table_run import TableRun
 from fedtables.benchmarks.tables.cells import Cell
 from fedtables.benchmarks.tables.expansion import expand
 from fedtables.reports.tables.claims import Undecided
+from fedtables.reports.tables.margins import LOOKS
 from fedtables.reports.tables.predicates import Value
 
 
 @dataclass(frozen=True)
 class Step:
-    """One more seed for a comparison that is open."""
+    """What the next look at a comparison that is open needs."""
 
     cells: tuple[tuple[TableRun, Cell], ...]
-    """What it needs; none where it has the most seeds that are allowed."""
+    """Of further seeds; none where it has the most that are allowed."""
     seconds: float
-    """That they take, by the records of their places."""
+    """That one seed takes, by the records of the cells' places."""
     further: float
-    """Seeds that would close it, by its spread; infinite for more than there may be."""
+    """Seeds that would close it, by its spread; infinite where no look to come would."""
 
     @property
     def cost(self) -> float:
@@ -98,22 +99,24 @@ class Seeds:
         ]
 
     def _step(self, comparison: Undecided) -> Step:
-        """The first seed that cells of the comparison lack, with these cells."""
+        """The first look that cells of the comparison lack seeds for, with these cells."""
         first = min(min(run.selection.seeds) for run in self._runs.values())
-        for seed in range(first, first + self._most):
+        for look in (look for look in LOOKS if look <= self._most):
             pairs = [
                 (run, cell)
                 for table, value in comparison.reads
                 if (run := self._runs.get(table)) is not None
+                for seed in range(first, first + look)
                 for cell in self._read(run, value, seed)
             ]
             lacking = tuple(
                 (run, cell)
                 for run, cell in {c.key: (r, c) for r, c in pairs}.values()
-                if (run.name, cell.row, cell.column, seed) not in self._tried
+                if (run.name, cell.row, cell.column, cell.seed) not in self._tried
             )
             if lacking:
-                seconds = sum(_seconds(run, cell) for run, cell in lacking)
+                seeds = len({cell.seed for _, cell in lacking})
+                seconds = sum(_seconds(run, cell) for run, cell in lacking) / seeds
                 return Step(lacking, seconds, comparison.further)
         return Step((), 0.0, math.inf)
 

@@ -23,7 +23,7 @@ from fedtables.benchmarks.running.progress import Live
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.expansion import UNREAD, unread
 from fedtables.benchmarks.tables.request import Request, takes
-from fedtables.reports.tables.margins import FIRST
+from fedtables.reports.tables.margins import LOOKS
 from fedtables.results.cached import in_use
 from fedtables.results.frame import tidy, with_keys
 from fedtables.results.names import printable
@@ -53,10 +53,10 @@ def regenerate(
     before anything runs, if the tables cannot be run as selected or files cannot be written.
     """
     deadline = Deadline.after(request.minutes)
-    if request.decide and len(selection.seeds) < FIRST:
+    if request.decide and len(selection.seeds) < LOOKS[0]:
         first = selection.seeds[0]
-        selection = replace(selection, seeds=tuple(range(first, first + FIRST)))
-        remarks = (*remarks, f"--decide begins with {FIRST} seeds")
+        selection = replace(selection, seeds=tuple(range(first, first + LOOKS[0])))
+        remarks = (*remarks, f"--decide begins with {LOOKS[0]} seeds")
     device, profile = selection.device, selection.profile
     runs = runner.prepare(tables, selection, request.results)
     nobody = unread([cell for run in runs for cell in run.cells], selection.overrides)

@@ -20,6 +20,7 @@ from fedtables.reports.tables.claims import (
     judge_claim,
     judge_expectation,
 )
+from fedtables.reports.tables.margins import SAME_POINTS
 from fedtables.reports.tables.predicates import Tables, Value
 from fedtables.reports.tables.units import PERCENT, scale_of
 from fedtables.results import published
@@ -61,10 +62,18 @@ def values_of(records: Sequence[Record], unit: str = "") -> list[Value]:
                 False if False in settled else None if None in settled else True,
                 (sum(d for d, _ in counts), sum(of for _, of in counts)) if known else None,
                 learnt.get((row, column)) if metric in COSTS else None,
-                (1.0 if unit == PERCENT else 0.01) if facts(metric).share else None,
+                _negligible(metric, unit),
             )
         )
     return values
+
+
+def _negligible(metric: str, unit: str) -> float:
+    """How small a difference of a metric may count as none, in a table of `unit`."""
+    if metric in COSTS:
+        return 0.0
+    point = 1.0 if unit == PERCENT else 0.01
+    return SAME_POINTS * point if facts(metric).share else math.inf
 
 
 def above_chance(metric: str, value: float, record: Record) -> bool | None:
@@ -185,7 +194,7 @@ def _judged(
     shape = None
     means: Tables = {name: values_of(finished, units[name]) for name, finished in ours.items()}
     per_seed: list[Tables] = [
-        {n: values_of([r for r in all_of_it if r.seed == seed]) for n, all_of_it in ours.items()}
+        {n: values_of([r for r in of if r.seed == seed], units[n]) for n, of in ours.items()}
         for seed in seeds
     ]
     if of_table.unmeasured:

@@ -32,7 +32,7 @@ from fedtables.benchmarks.tables.spec import (
     usual_execution,
 )
 from fedtables.federation.execution import COMPILE, PRECISIONS, Execution
-from fedtables.reports.tables.margins import FIRST, LAST
+from fedtables.reports.tables.margins import LOOKS
 from fedtables.results.command_line import NUMBER, WHOLE, number, path, whole
 from fedtables.results.files import RUNS
 from fedtables.results.numbers import shortened
@@ -200,7 +200,11 @@ class Request:
     decide: bool = switch(
         "add seeds where a comparison of a claim is open, until all are closed or have --most"
     )
-    most: int = quantity(LAST, whole(FIRST, LAST), "with --decide: seeds of a cell at most")
+    most: int = quantity(
+        LOOKS[-1],
+        whole(LOOKS[0], LOOKS[-1]),
+        "with --decide: seeds of a cell at most; it looks at 3, 6 and 12",
+    )
     fresh: bool = switch("compute everything again, even what is cached")
     results: Path = place(RUNS, "folder for CSV, plots and records")  # noqa: RUF009
     replace: bool = switch(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedtables.reports.pages.result_files import Result
 from fedtables.reports.tables.claims import CUT_SHORT, NO_DIFFERENCE
-from fedtables.reports.tables.margins import LAST
+from fedtables.reports.tables.margins import LOOKS
 from fedtables.reports.tables.markup import markdown_table
 from fedtables.results import published
 from fedtables.results.store import PLACE
@@ -31,7 +31,7 @@ several comparisons some may be decided: it holds where decided if they all hold
 
 COST = ("core_hours", "beyond")
 """Of a claim: core-hours that would close its comparisons, and how many need more seeds than
-`LAST`."""
+the last of `LOOKS`."""
 TO_CLOSE = "core-hours to close the open"
 
 
@@ -86,7 +86,7 @@ def to_close(line: Mapping[str, Any]) -> str:
     if hours:
         parts.append(f"about {hours:.2g}")
     if beyond:
-        parts.append(f"{beyond} need more than {LAST} seeds")
+        parts.append(f"{beyond} need more than {LOOKS[-1]} seeds")
     return "; ".join(parts)
 
 

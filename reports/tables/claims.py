@@ -85,7 +85,7 @@ class Undecided:
     """What it compares, each with its table."""
     further: float
     """Seeds that it would take more, if means and deviations stay; infinite for more than
-    `fedtables.reports.tables.margins.LAST` together."""
+    `fedtables.reports.tables.margins.LOOKS` has."""
 
 
 @dataclass(frozen=True)

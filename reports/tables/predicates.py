@@ -18,13 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedtables.metrics.correlation import pearson, spearman
-from fedtables.reports.tables.margins import (
-    SAME_POINTS,
-    SAME_SHARE,
-    Standing,
-    seeds_needed,
-    standing,
-)
+from fedtables.reports.tables.margins import SAME_SHARE, Standing, seeds_needed, standing
 from fedtables.results.published import parse_column
 
 Bindings = dict[str, str]
@@ -56,8 +50,9 @@ class Value:
     """Of how many values that are defined, of how many, it is a mean; None where nobody counted."""
     learnt: bool | None = None
     """Of what a run costs, whether its accuracy is above chance; None where that is not known."""
-    point: float | None = None
-    """One point of a share in its table's unit, 1 or 0.01; None of what is no share."""
+    negligible: float = 0.0
+    """How small a difference may count as none: a point of a share, in its table's unit. Of what a
+    run costs none; infinite where print alone tells."""
 
 
 Tables = Mapping[str, Sequence[Value]]
@@ -281,14 +276,13 @@ class Comparison:
 
     def sameness(self, seeds: Sequence[Scope], printed: Scope | None) -> list[float]:
         """For each operator how small a difference counts as none: `SAME_SHARE` of the printed one,
-        or `SAME_POINTS` if these are less. 0, so none, where neither is known, and where the
-        comparison itself has a number.
+        or what is negligible of its values if that is less. 0, so none, where neither is known, and
+        where the comparison itself has a number.
         """
         nodes = [*ast.walk(self.tree), *self.tree.ops]
         if any(isinstance(node, (ast.Constant, *EQUAL)) for node in nodes):
             return [0.0] * len(self.tree.ops)
-        points = {value.point for scope in seeds for value in self.read(scope)} - {None}
-        most = SAME_POINTS * (points.pop() or 0.0) if len(points) == 1 else math.inf
+        most = min((v.negligible for scope in seeds for v in self.read(scope)), default=0.0)
         in_print = [math.inf] * len(self.tree.ops)
         if printed is not None:
             with contextlib.suppress(MissingError):

@@ -59,21 +59,21 @@ def decided(tmp_path):
 
 
 def test_only_what_is_open_gets_seeds_until_it_is_closed(decided):
-    """Of 0.03 the interval after six seeds is 4.03 x 0.018 / sqrt 6 = 0.029 either way."""
+    """Of 0.03 the interval is 7.35 x 0.02 / sqrt 3 = 0.085 either way, with six seeds 0.025."""
     seeds, said, computed = decided({"niid1": 0.3, "niid2": 0.03})
     assert (seeds["niid1"], seeds["niid2"]) == (3, 6)
-    assert computed == [12, 2, 2, 2]  # two rows a seed
+    assert computed == [12, 6]  # two rows, three seeds more
     assert "1 comparison is open; 1 may close in about 0.0" in said
     assert said.rstrip().endswith("every comparison is closed")
 
 
 def test_what_no_number_of_seeds_would_close_gets_the_most_and_comes_last(decided):
-    seeds, said, computed = decided({"niid1": 0.0001, "niid2": 0.03}, most=7)
-    assert seeds == {"niid1": 7, "niid2": 6}
-    assert computed == [12, *[2] * 3, *[2] * 4]
-    assert "1 would take more than 7 seeds" in said
+    seeds, said, computed = decided({"niid1": 0.0001, "niid2": 0.03}, most=11)
+    assert seeds == {"niid1": 6, "niid2": 6}
+    assert computed == [12, 6, 6]
+    assert "1 would take more than 11 seeds" in said
 
 
 def test_it_ends_with_the_time(decided):
     seeds, _, computed = decided({"niid1": 0.0001}, rounds=2)
-    assert (seeds["niid1"], len(computed)) == (5, 2)
+    assert (seeds["niid1"], len(computed)) == (12, 2)

@@ -1,5 +1,6 @@
 """Claims are judged on what the records hold."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -19,8 +20,8 @@ def test_values_are_means_over_seeds_by_row_column_and_metric(run):
     ]
     keys = {"dataset": "cifar10", "alpha": "0.1"}
     assert values_of(records) == [
-        Value("gan", keys, SCORES[0], 2.5),
-        Value("gan", keys, SCORES[1], 1.25),
+        Value("gan", keys, SCORES[0], 2.5, negligible=math.inf),
+        Value("gan", keys, SCORES[1], 1.25, negligible=math.inf),
     ]
 
 
@@ -47,6 +48,7 @@ def test_what_a_run_costs_knows_whether_it_has_learnt_more_than_a_guess(accuracy
     )
     first, second = values_of([one], "percent")
     assert (first.learnt, second.learnt) == (None, learnt)
+    assert (first.negligible, second.negligible) == (1.0, 0.0)
     assert above_chance("mauc", 0.5, one) is False
     assert above_chance("dice", 0.0, one) is None
     assert above_chance("accuracy", 0.9, replace(one, data={})) is None

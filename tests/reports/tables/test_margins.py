@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fedtables.reports.tables.margins import (
-    FIRST,
-    LAST,
+    LOOKS,
     Standing,
     interval,
     seeds_needed,
@@ -16,10 +15,10 @@ from fedtables.reports.tables.margins import (
 
 
 def test_an_interval_by_hand():
-    # Student's 99.5 % quantile of two degrees of freedom is 9.925; the deviation of 1, 2, 3 is 1.
+    # Student's 99.1 % quantile of two degrees of freedom is 7.352; the deviation of 1, 2, 3 is 1.
     low, high = interval([1.0, 2.0, 3.0])
     assert (low + high) / 2 == pytest.approx(2.0)
-    assert (high - low) / 2 == pytest.approx(9.925 / math.sqrt(3), abs=1e-3)
+    assert (high - low) / 2 == pytest.approx(7.352 / math.sqrt(3), abs=1e-3)
     assert interval([0.5]) == interval([0.5, 0.5]) == (0.5, 0.5)
     assert interval([0.4, 0.5]) == interval([0.5, math.inf, 0.5]) == (-math.inf, math.inf)
 
@@ -50,11 +49,13 @@ def test_a_margin_of_nothing_is_one_where_equality_is_allowed():
 
 
 def test_the_seeds_that_a_margin_needs():
-    assert seeds_needed([5.0]) == FIRST
-    # Mean 2, deviation 1: t of 4 seeds is 5.841 (2.92 > 2), of 5 4.604 (2.06), of 6 4.032 (1.65).
+    assert seeds_needed([5.0]) == 3
+    # Mean 2, deviation 1: the interval of 6 seeds is 3.44 / sqrt 6 = 1.40 either way, of 12 0.80.
     assert seeds_needed([1.0, 2.0, 3.0]) == 6
+    assert seeds_needed([0.0, 1.0, 2.0]) == 12
     assert seeds_needed([-1.0, 0.0, 1.0]) == math.inf
     assert seeds_needed([-1.0, 0.0, 1.0], same=2.0) == 6
+    assert seeds_needed([0.0, 1.0, 2.0] * 4) == math.inf  # there is no look after the last
 
 
 @pytest.mark.parametrize(
@@ -64,11 +65,11 @@ def test_the_seeds_that_a_margin_needs():
         (1.0, {Standing.BELOW, Standing.SAME}),  # it is what counts as one, and no less
     ],
 )
-def test_looks_after_every_seed_from_the_third_to_the_last_err_in_5_percent(mean, wrong):
+def test_all_looks_together_err_in_5_percent(mean, wrong):
     runs, draws = 1_000, np.random.default_rng(0)
     errors = 0
-    for margins in (mean + draws.standard_normal((runs, LAST))).tolist():
-        looks = (standing(margins[:n], strict=True, same=1.0) for n in range(FIRST, LAST + 1))
+    for margins in (mean + draws.standard_normal((runs, LOOKS[-1]))).tolist():
+        looks = (standing(margins[:n], strict=True, same=1.0) for n in LOOKS)
         closed = next((look for look in looks if look is not Standing.OPEN), None)
         errors += closed in wrong
     assert errors <= 0.05 * runs
@@ -76,13 +77,9 @@ def test_looks_after_every_seed_from_the_third_to_the_last_err_in_5_percent(mean
 
 @pytest.mark.parametrize(("mean", "seeds"), [(10.0, 3.5), (3.0, 5.0), (1.0, 10.0)])
 def test_a_clear_difference_takes_few_seeds_and_a_narrow_one_many(mean, seeds):
-    """`mean` is in deviations. A fixed number that serves all three would be `LAST`."""
+    """`mean` is in deviations. A fixed number that serves all three would be the last look's."""
     draws, spent = np.random.default_rng(0), []
-    for margins in (mean + draws.standard_normal((300, LAST))).tolist():
-        closed = (
-            n
-            for n in range(FIRST, LAST + 1)
-            if standing(margins[:n], strict=True) is not Standing.OPEN
-        )
-        spent.append(next(closed, LAST))
+    for margins in (mean + draws.standard_normal((300, LOOKS[-1]))).tolist():
+        closed = (n for n in LOOKS if standing(margins[:n], strict=True) is not Standing.OPEN)
+        spent.append(next(closed, LOOKS[-1]))
     assert np.mean(spent) < seeds
