@@ -2,8 +2,8 @@
 
 Whoever adds seeds until a difference is clear looks several times, and each look may err. So there
 are three looks, each has twice the seeds of the one before, and each has a 98.2 % t interval. In
-under 5 % of all runs one or more of them miss the true mean. Pocock (1977) gives all looks one level.
-For t intervals it was found by simulation (`tests/reports/tables/test_margins.py`).
+under 5 % of all runs one or more of them miss the true mean. One level for all looks is the rule of
+Pocock (1977). For t intervals it was found by simulation: `tests/reports/tables/test_margins.py`.
 """
 
 import math
