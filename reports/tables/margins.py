@@ -28,19 +28,23 @@ class Standing(Enum):
     OPEN = "its interval has room for more than one of these"
 
 
+def _quantile(count: int) -> float:
+    """Student's, of `count` seeds."""
+    # Only where it is needed; `scipy.stats` takes three times as long to import.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, (1 + LEVEL) / 2))
+
+
 def interval(margins: Sequence[float]) -> tuple[float, float]:
     """The interval of the mean of `margins`, one for each seed: without spread that value alone,
     and infinite where nothing is known.
     """
-    # The t distribution's quantile; `scipy.stats` takes three times as long to import.
-    from scipy.special import stdtrit
-
     if len(set(margins)) == 1:  # costs of no privacy are no finite ones
         return margins[0], margins[0]
     if len(margins) < LOOKS[0] or not all(map(math.isfinite, margins)):
         return -math.inf, math.inf
-    quantile = float(stdtrit(len(margins) - 1, (1 + LEVEL) / 2))
-    half = quantile * statistics.stdev(margins) / math.sqrt(len(margins))
+    half = _quantile(len(margins)) * statistics.stdev(margins) / math.sqrt(len(margins))
     mean = statistics.fmean(margins)
     return mean - half, mean + half
 
@@ -64,14 +68,12 @@ def seeds_needed(margins: Sequence[float], same: float = 0.0) -> float:
     """Seeds of the look that would close a margin, if its mean and deviation stay; infinite where
     none of those to come would.
     """
-    from scipy.special import stdtrit
-
     to_come = [look for look in LOOKS if look > len(margins)]
     if len(margins) < 2 or not all(map(math.isfinite, margins)):
         return min(to_come, default=math.inf)
     deviation, mean = statistics.stdev(margins), abs(statistics.fmean(margins))
     room = max(mean, same - mean)
     for count in to_come:
-        if float(stdtrit(count - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(count) < room:
+        if _quantile(count) * deviation / math.sqrt(count) < room:
             return count
     return math.inf

@@ -26,8 +26,11 @@ VALUES = {
     "seeds": st.lists(WHOLE, min_size=1, unique=True).map(tuple),
     "settings": st.dictionaries(TEXTS, SCALARS, min_size=1),
     "plugins": st.lists(st.sampled_from(["/a.py", "/é b/c"])).map(tuple),
-    **dict.fromkeys(("require_real", "stand_ins", "fresh", "replace", "plain"), st.booleans()),
+    **dict.fromkeys(
+        ("require_real", "stand_ins", "fresh", "replace", "plain", "decide"), st.booleans()
+    ),
     **dict.fromkeys(("jobs", "threads", "stacked"), WHOLE),
+    "most": st.sampled_from([3, 6, 12]),
     **dict.fromkeys(("num_cpus", "num_gpus", "minutes"), NUMBERS),
     "device": st.sampled_from(["cpu", "cuda:1"]),
     "precision": st.sampled_from(PRECISIONS),
