@@ -55,14 +55,14 @@ def decide(
 
 
 def told(steps: Sequence[Step], most: int) -> str:
-    """What is open, and what it would take."""
+    """What is open, and what it would take: less, where comparisons share cells."""
     if not steps:
         return "every comparison is closed"
     near = [step for step in steps if step.cells and math.isfinite(step.further)]
     hours = sum(step.cost for step in near) / 3600
     parts = ["1 comparison is open" if len(steps) == 1 else f"{len(steps)} comparisons are open"]
     if near:
-        parts.append(f"{len(near)} may close in about {hours:.2g} core-hours")
+        parts.append(f"{len(near)} may close in up to {hours:.2g} core-hours")
     if far := sum(math.isinf(step.further) for step in steps):
         parts.append(f"{far} would take more than {most} seeds")
     return "; ".join(parts)

@@ -80,11 +80,11 @@ def standing(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def to_close(line: Mapping[str, Any]) -> str:
-    """What would close what is open in a line of `standing`."""
+    """What would close what is open in a line of `standing`: less, where claims share cells."""
     hours, beyond = line["core_hours"], int(line["beyond"])
     parts = []
     if hours:
-        parts.append(f"about {hours:.2g}")
+        parts.append(f"up to {hours:.2g}")
     if beyond:
         parts.append(f"{beyond} need more than {LOOKS[-1]} seeds")
     return "; ".join(parts)

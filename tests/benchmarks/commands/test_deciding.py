@@ -63,7 +63,7 @@ def test_only_what_is_open_gets_seeds_until_it_is_closed(decided):
     seeds, said, computed = decided({"niid1": 0.3, "niid2": 0.03})
     assert (seeds["niid1"], seeds["niid2"]) == (3, 6)
     assert computed == [12, 6]  # two rows, three seeds more
-    assert "1 comparison is open; 1 may close in about 0.0" in said
+    assert "1 comparison is open; 1 may close in up to 0.0" in said
     assert said.rstrip().endswith("every comparison is closed")
 
 

@@ -70,8 +70,8 @@ def test_claims_are_counted_by_verdict_in_tables_of_the_papers_own():
     ("hours", "beyond", "said"),
     [
         (0.0, 0, ""),
-        (3.24, 0, "about 3.2"),
-        (0.5, 2, "about 0.5; 2 need more than 12 seeds"),
+        (3.24, 0, "up to 3.2"),
+        (0.5, 2, "up to 0.5; 2 need more than 12 seeds"),
     ],
 )
 def test_what_is_open_has_its_price(hours, beyond, said):
