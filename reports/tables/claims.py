@@ -153,9 +153,9 @@ def judge(
     paper printed numbers; such a comparison without our values is undecided. `seeds` are the values
     of each seed; with at least two of them, a comparison is undecided whose difference is not clear
     (`fedtables.reports.tables.margins`). Where it is clearly small beside the `printed` one there
-    is no difference. One that fails on a run that was cut short is no failure. Not
-    judged is one of means over different shares of their values, and one of what runs cost whose
-    accuracy is at chance.
+    is no difference. One that fails on a run that was cut short is no failure, unless it fails by
+    runs that had settled alone. Not judged is one of means over different shares of their values,
+    and one of what runs cost whose accuracy is at chance.
     """
     counts: Counter[Outcome] = Counter()
     fails_at: list[str] = []
@@ -238,10 +238,32 @@ def _outcome(
             return Outcome.SAME_EARLY if False in settled else Outcome.SAME
         holds = Standing.BELOW not in stand
     if False in settled:
-        return Outcome.EARLY if holds else Outcome.CUT_SHORT
+        return Outcome.EARLY if holds else _cut_short(clause, scope, seeds, printed)
     if None in settled:
         return Outcome.HELD if holds else Outcome.FAILED
     return Outcome.SETTLED if holds else Outcome.FAILED_SETTLED
+
+
+def _cut_short(
+    clause: Clause, scope: Scope, seeds: Sequence[Tables], printed: Tables | None
+) -> Outcome:
+    """How a combination comes out that fails on a run that was cut short: it fails whatever a
+    longer one gives, if one rival that had settled is enough.
+    """
+    read = Counter(v.place for c in clause.comparisons for v in c.read(scope))
+    rivals = [v for c in clause.comparisons for v in c.rivals(scope)]
+    among_rivals = Counter(value.place for value in rivals)
+    unsettled = {value.place for value in rivals if value.settled is False}
+    dropped = {place for place in unsettled if read[place] == among_rivals[place]}
+    if not dropped:
+        return Outcome.CUT_SHORT
+
+    def without(tables: Tables) -> Tables:
+        return {n: [v for v in values if v.place not in dropped] for n, values in tables.items()}
+
+    rest = replace(scope, tables=without(scope.tables))
+    outcome = _outcome(clause, rest, [without(values) for values in seeds], printed)
+    return outcome if outcome in FAILED else Outcome.CUT_SHORT
 
 
 def _are_unlike(values: Sequence[Value]) -> bool:

@@ -54,6 +54,11 @@ class Value:
     """How small a difference may count as none: a point of a share, in its table's unit. Of what a
     run costs none; infinite where print alone tells."""
 
+    @property
+    def place(self) -> tuple[str, frozenset[tuple[str, str]], str]:
+        """Its row, column and metric."""
+        return self.row, frozenset(self.keys.items()), self.metric
+
 
 Tables = Mapping[str, Sequence[Value]]
 """Values by table key (`table2`); those in print of the same table by `print:table2`."""
@@ -294,6 +299,18 @@ class Comparison:
     def _cells(self) -> list[_Cells]:
         return [meant for meant in self.names.values() if isinstance(meant, _Cells)]
 
+    def rivals(self, scope: Scope) -> list[Value]:
+        """The values of which one alone can make it fail: those under `max` of what must be lower,
+        and under `min` of what must be higher.
+        """
+        signs = [SIGNS.get(type(op)) for op in self.tree.ops]
+        if signs not in ([-1], [1]):
+            return []
+        higher, lower = (self.tree.left, *self.tree.comparators)[:: signs[0]]
+        names = [*_arguments("max", lower), *_arguments("min", higher)]
+        cells = (self.names[name] for name in names)
+        return [v for each in cells if isinstance(each, _Cells) for v in each.values(scope)]
+
     def read(self, scope: Scope) -> list[Value]:
         """Every value that it reads."""
         return [value for each in self._cells for value in each.values(scope)]
@@ -302,6 +319,15 @@ class Comparison:
         """Every value that it reads of ours, with its table."""
         ours = [each for each in self._cells if not each.table.startswith("print:")]
         return [(each.table or scope.table, v) for each in ours for v in each.values(scope)]
+
+
+def _arguments(function: str, node: ast.expr) -> list[str]:
+    """Names that `function` is called with in sums and products."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        return [*_arguments(function, node.left), *_arguments(function, node.right)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function:
+        return [argument.id for argument in node.args if isinstance(argument, ast.Name)]
+    return []
 
 
 def _margin(op: type[ast.cmpop], first: Operand, second: Operand) -> float:
