@@ -153,9 +153,9 @@ def judge(
     paper printed numbers; such a comparison without our values is undecided. `seeds` are the values
     of each seed; with at least two of them, a comparison is undecided whose difference is not clear
     (`fedtables.reports.tables.margins`). Where it is clearly small beside the `printed` one there
-    is no difference. One that fails on a run that was cut short is no failure, unless it fails by
-    runs that had settled alone. Not judged is one of means over different shares of their values,
-    and one of what runs cost whose accuracy is at chance.
+    is no difference. One that fails on a run that was cut short is no failure, unless runs
+    that had settled are enough for that. Not judged is one of means over different shares of their
+    values, and one of what runs cost whose accuracy is at chance.
     """
     counts: Counter[Outcome] = Counter()
     fails_at: list[str] = []

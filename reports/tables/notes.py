@@ -25,7 +25,7 @@ NOT_SETTLED = (
     " the tenth before)"
 )
 LEFT_OUT = (
-    "(n of m): the mean of n values, because m - n are not defined; it is not bold, not ranked, and"
+    "(n of m): the mean of n values; m - n are not defined. It is not bold, not ranked, and"
     " not compared with a mean over more values"
 )
 """The note below such numbers."""

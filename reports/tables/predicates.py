@@ -307,9 +307,14 @@ class Comparison:
         if signs not in ([-1], [1]):
             return []
         higher, lower = (self.tree.left, *self.tree.comparators)[:: signs[0]]
-        names = [*_arguments("max", lower), *_arguments("min", higher)]
-        cells = (self.names[name] for name in names)
-        return [v for each in cells if isinstance(each, _Cells) for v in each.values(scope)]
+        found: list[Value] = []
+        for side, function in ((lower, "max"), (higher, "min")):
+            nodes = list(ast.walk(side))
+            calls = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+            if calls == {function} and not any(isinstance(node, ast.Sub) for node in nodes):
+                cells = (self.names.get(node.id) for node in nodes if isinstance(node, ast.Name))
+                found += [v for c in cells if isinstance(c, _Cells) for v in c.values(scope)]
+        return found
 
     def read(self, scope: Scope) -> list[Value]:
         """Every value that it reads."""
@@ -319,15 +324,6 @@ class Comparison:
         """Every value that it reads of ours, with its table."""
         ours = [each for each in self._cells if not each.table.startswith("print:")]
         return [(each.table or scope.table, v) for each in ours for v in each.values(scope)]
-
-
-def _arguments(function: str, node: ast.expr) -> list[str]:
-    """Names that `function` is called with in sums and products."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
-        return [*_arguments(function, node.left), *_arguments(function, node.right)]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function:
-        return [argument.id for argument in node.args if isinstance(argument, ast.Name)]
-    return []
 
 
 def _margin(op: type[ast.cmpop], first: Operand, second: Operand) -> float:
