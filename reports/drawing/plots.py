@@ -195,9 +195,10 @@ def _marks(axis: Axes, at: Any, numbers: pd.DataFrame, flat: bool = False) -> No
     beside: dict[str, Any] = {"xytext": (4, 0), "ha": "left", "va": "center"}
     above = {"xytext": (0, 4), "ha": "center", "va": "bottom", "rotation": 90}
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": TICK - 1}
-    for place, value, text in zip(at, numbers["value"], numbers["told"], strict=True):
+    ends = numbers["value"] + numbers["std"].fillna(0)
+    for place, end, text in zip(at, ends, numbers["told"], strict=True):
         if text:
-            spot = (value, place) if flat else (place, value)
+            spot = (end, place) if flat else (place, end)
             axis.annotate(text, spot, **style, **(beside if flat else above))
 
 
