@@ -23,11 +23,11 @@ class Step:
     """What the next look at a comparison that is open needs."""
 
     cells: tuple[tuple[TableRun, Cell], ...]
-    """Of further seeds; none where it has the most that are allowed."""
+    """Of further seeds; none where it has the most that are allowed, or reads other tables only."""
     seconds: float
     """That one seed takes, by the records of the cells' places."""
     further: float
-    """Seeds that would close it, by its spread; infinite where no look to come would."""
+    """Seeds that would close it, by its spread; infinite where none allowed would."""
 
     @property
     def cost(self) -> float:
@@ -65,6 +65,8 @@ def told(steps: Sequence[Step], most: int) -> str:
         parts.append(f"{len(near)} may close in up to {hours:.2g} core-hours")
     if far := sum(math.isinf(step.further) for step in steps):
         parts.append(f"{far} would take more than {most} seeds")
+    if beside := sum(math.isfinite(step.further) and not step.cells for step in steps):
+        parts.append(f"{beside} would take seeds of tables that do not run here")
     return "; ".join(parts)
 
 
@@ -118,7 +120,8 @@ class Seeds:
                 seeds = len({cell.seed for _, cell in lacking})
                 seconds = sum(_seconds(run, cell) for run, cell in lacking) / seeds
                 return Step(lacking, seconds, comparison.further)
-        return Step((), 0.0, math.inf)
+        here = any(table in self._runs for table, _ in comparison.reads)
+        return Step((), 0.0, math.inf if here else comparison.further)
 
     def _read(self, run: TableRun, value: Value, seed: int) -> list[Cell]:
         """The cells of a seed whose numbers a value is, or is computed of."""

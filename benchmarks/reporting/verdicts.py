@@ -190,7 +190,7 @@ def _judged(
     for table in paper.tables:
         if table.key != of_table.key and registry.find_measure(table.measure).numbers:
             ours[table.key] = as_printed(others(table), table.derived)
-    seeds = sorted({r.seed for r in records})
+    seeds = sorted({r.seed for finished in ours.values() for r in finished})
     shape = None
     means: Tables = {name: values_of(finished, units[name]) for name, finished in ours.items()}
     per_seed: list[Tables] = [

@@ -74,6 +74,30 @@ def test_what_no_number_of_seeds_would_close_gets_the_most_and_comes_last(decide
     assert "1 would take more than 11 seeds" in said
 
 
+def test_a_claim_on_a_table_that_does_not_run_here_is_said_to_be_one(tmp_path):
+    """FedSA's Figure 3 is judged by Table 4, whose margins of 0.1, 0.1 and 0.2 six seeds would
+    close, and which is not asked for.
+    """
+    paper, figure = registry.find_table("fedsa/figure3")
+    selection = Selection(seeds=(0, 1, 2))
+    runs = {}
+    for table in (figure, registry.find_table("fedsa/table4")[1]):
+        cells = [c for c in expand(paper, table, selection) if "segmentation" in c.column]
+        files = TableFiles(tmp_path, selection.profile, f"fedsa/{table.key}")
+        run = TableRun(paper, table, selection, cells, files)
+        for cell in cells:
+            lead = {"transfer": 0.1, "fedsa": 0.3}.get(cell.row, 0.0)
+            value = 0.3 + lead + (0.1 if cell.seed == 2 and cell.row == "transfer" else 0.0)
+            found = (Measurement("miou", value),)
+            run.records[cell.key] = record_of(cell, measurements=found, seconds=36.0)
+        runs[table.key] = run
+    runs["figure3"].others["table4"] = [*runs["table4"].records.values()]
+    console = Console(record=True, width=200, file=io.StringIO())
+    decide(console, [runs["figure3"]], 12, lambda: None)
+    said = "2 comparisons are open; 2 would take seeds of tables that do not run here"
+    assert console.export_text().strip() == said
+
+
 def test_it_ends_with_the_time(decided):
     seeds, _, computed = decided({"niid1": 0.0001}, rounds=2)
     assert (seeds["niid1"], len(computed)) == (12, 2)

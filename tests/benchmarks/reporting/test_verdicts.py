@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from fedtables.benchmarks.reporting.verdicts import above_chance, judge_claims, values_of
+from fedtables.benchmarks.reporting.verdicts import (
+    above_chance,
+    judge_claims,
+    judge_records,
+    values_of,
+)
+from fedtables.benchmarks.tables import registry
 from fedtables.reports.tables.predicates import Value
 from fedtables.results.record import FAILED, Measurement
 from tests.benchmarks.reporting.scores import SCORES, scored
@@ -70,3 +76,24 @@ def test_claims_are_judged_on_the_metrics_of_the_records(run):
     }
     assert found["fediod-t7-a"] == ("holds in 1 of 2", "[clause 2]")
     assert found["fediod-t7-b"] == ("holds in 6 of 8", "[clause 6] | [clause 8]")
+
+
+def test_a_claim_on_another_table_has_the_seeds_of_that_table():
+    """FedSA's Figure 3, of one seed: Transfer is above the others by 0.1 in Table 4's three seeds.
+    FedSA is above Transfer in the figure's own seed alone.
+    """
+    paper, figure = registry.find_table("fedsa/figure3")
+
+    def of(row, value, seed):
+        found = (Measurement("miou", value),)
+        one = scored(row, 0.0, 0.0, seed=seed)
+        return replace(one, column="task=segmentation", measurements=found)
+
+    rows = {"transfer": (0.5, 0.5, 0.5), "scratch": (0.4, 0.4, 0.4), "fedsa": (0.6, 0.4, 0.45)}
+    table4 = [of(row, v, seed) for row, values in rows.items() for seed, v in enumerate(values)]
+
+    def beside(table):
+        return table4 if table.key == "table4" else []
+
+    [claim] = judge_records(paper, figure, "smoke", [of("fedsa", 0.6, 0)], beside)
+    assert claim["verdict"] == "holds in 1 of 1 decided; 1 undecided (spread over seeds)"
