@@ -83,24 +83,6 @@ def shared_command(shared_home):
     return functools.partial(run_command, **shared_home)
 
 
-LONGEST_FIRST = (
-    "docs/test_docs.py",
-    "commands/test_reproduce.py",
-    "contract/test_promises.py",
-    "tests/test_devices.py",
-)
-"""Files of a minute or more: begun last, one of them would keep a worker busy when the others have
-nothing left to do."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def place(item: pytest.Item) -> int:
-        long = (n for n, name in enumerate(LONGEST_FIRST) if item.path.as_posix().endswith(name))
-        return next(long, len(LONGEST_FIRST))
-
-    items.sort(key=place)
-
-
 def pytest_collection_finish() -> None:
     """Thousands of tests and a framework live to the end: no collection need look at them again."""
     gc.freeze()
