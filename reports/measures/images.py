@@ -44,7 +44,6 @@ class Segmentations(Pictured):
 
     drawn_by = "fedtables.reports.drawing.pictures.segmentations"
     which = "the numbers are for the test images in the picture, not for the whole test set"
-    of_seed = "; the picture is"
 
 
 class Synthesis(Pictured):

@@ -77,15 +77,13 @@ class Pictured(Kind):
     """The name of what a row's own cell makes, in its arrays."""
     which: str = ""
     """What the picture shows, in words; empty for nothing to say."""
-    of_seed: str = ","
-    """What stands between that and the seed."""
 
     def remarks(self, table: ShownTable) -> list[str]:
         drawn = with_arrays(table.records)
         if not drawn or not self.which:
             return []
         several = len({record.seed for record in table.records}) > 1
-        return [self.which + (f"{self.of_seed} of seed {drawn[0].seed}" if several else "")]
+        return [self.which + (f". The picture is of seed {drawn[0].seed}." if several else "")]
 
     def draw(self, table: ShownTable, path: Path) -> None:
         if drawn := with_arrays(table.records):

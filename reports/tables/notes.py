@@ -26,7 +26,7 @@ NOT_SETTLED = (
 )
 LEFT_OUT = (
     "(n of m): the mean of n values; m - n are not defined. It is not bold, not ranked, and"
-    " not compared with a mean over more values"
+    " not compared with a mean over more values."
 )
 """The note below such numbers."""
 UNCOUNTED = (

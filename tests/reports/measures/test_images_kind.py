@@ -63,11 +63,8 @@ def test_without_arrays_nothing_is_said_or_drawn(measure, drawn, tmp_path):
     assert (kind.remarks(table), drawn) == ([], [])
 
 
-@pytest.mark.parametrize(
-    ("measure", "end"),
-    [("contours", ", of seed 1"), ("segmentations", "; the picture is of seed 1")],
-)
-def test_the_seed_of_the_picture_is_told_where_there_are_several(measure, end):
+def test_the_seed_of_the_picture_is_told_where_there_are_several():
+    measure, end = "segmentations", ". The picture is of seed 1."
     kind = find_kind(measure)
     (one,) = kind.remarks(shown(left(measure, seed=2)))
     assert kind.remarks(shown(left(measure, seed=2), left(measure, seed=1))) == [one + end]
