@@ -1,7 +1,9 @@
 """Rows, columns and seeds of a table become cells, each with its settings and its data."""
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from fedtables.benchmarks.tables import registry
 from fedtables.benchmarks.tables.cells import Cell, asks_for_privacy, with_plugins
@@ -15,6 +17,9 @@ from fedtables.models import weight_files
 from fedtables.privacy.plan import DP_SGD
 from fedtables.results.files import DataError
 from fedtables.results.published import format_column
+
+if TYPE_CHECKING:
+    from fedtables.federation.method import Method
 
 UNREAD = "no row of this selection reads it"
 """What is said of a setting of the user's own that `unread` names."""
@@ -40,13 +45,23 @@ def expand(
     wanted = wanted_values(table, rows, selection.only or {})
     entries = {row.method: registry.find_method(row.method) for row in rows}
     lineages = {name: registry.lineage(name) for name in entries.keys() - paper.methods}
+    # Each class and each data set is looked for once: plug-ins and folders are read at every call.
+    loads = {name: functools.cache(entry.load) for name, entry in entries.items()}
+    resolve = functools.cache(
+        functools.partial(
+            catalogue.resolve,
+            embedded=selection.profile == "smoke",
+            require_real=selection.require_real,
+        )
+    )
     cells = []
     for column in table.columns:
         for row in rows:
             if not matches(row, column, wanted):
                 continue
-            entry, lineage = entries[row.method], lineages.get(row.method, ())
-            place = _Place(paper, table, row, column, selection, entry, lineage)
+            name = row.method
+            entry, lineage, load = entries[name], lineages.get(name, ()), loads[name]
+            place = _Place(paper, table, row, column, selection, entry, lineage, load, resolve)
             config = place.config()
             if not row.applies(config, column) or place.has_other_labels(config):
                 continue
@@ -101,6 +116,9 @@ class _Place:
     entry: registry.MethodEntry
     lineage: tuple[str, ...]
     """Of a method that the paper does not name; else empty."""
+    load: Callable[[], "type[Method]"]
+    resolve: Callable[..., ResolvedData]
+    """`catalogue.resolve` for the selection."""
 
     @property
     def protocol(self) -> str:
@@ -137,7 +155,7 @@ class _Place:
         itself, else for the nearest that it derives from, else as its class has it.
         """
         values = {}
-        for about in fields(self.entry.load()):
+        for about in fields(self.load()):
             names = [f"{name}.{about.name}" for name in self.lineage]
             value = next((config[name] for name in names if name in config), about.default)
             if about.init and isinstance(value, bool | int | float | str):
@@ -148,14 +166,14 @@ class _Place:
         """Whether the row learns from the labels of public images that are of other classes."""
         if not _other_set(config) or not self.row.upper_bound:
             return False
-        return "public-labels" in self.entry.load().oracle
+        return "public-labels" in self.load().oracle
 
     def cells(self, config: Mapping[str, Scalar]) -> list[Cell]:
         """One for each seed, without the settings of other methods and measures. Raises DataError
         and SpecError as `expand`.
         """
         selection, table, row = self.selection, self.table, self.row
-        data, public, private, others = _data_of(config, selection)
+        data, public, private, others = _data_of(config, self.resolve)
         config = self._private(config)
         measure = registry.find_measure(table.measure)
         without = {*registry.methods()} - {row.method, *measure.methods(config)}
@@ -202,7 +220,7 @@ class _Place:
         if not asks_for_privacy(config):
             shown = {self.table.axes[key] for key in self.column}
             return {n: v for n, v in config.items() if not n.startswith("privacy.") or n in shown}
-        method = self.entry.load()
+        method = self.load()
         defaults = method.privacy_defaults(self.protocol)
         config = {name: value or defaults.get(name, value) for name, value in config.items()}
         protected, mechanism = method.protections(), config["privacy.mechanism"]
@@ -231,22 +249,13 @@ def _other_set(config: Mapping[str, Scalar]) -> str:
 
 
 def _data_of(
-    config: Mapping[str, Scalar], selection: Selection
+    config: Mapping[str, Scalar], resolve: Callable[..., ResolvedData]
 ) -> tuple[ResolvedData, ResolvedData | None, ResolvedData | None, tuple[ResolvedData, ...]]:
     """The data sets of a configuration: the first in `data.name`, that of public images, that of
     the clients' samples where the target is of another, and further sites, of which the last may
     be there for its test set alone. Raises DataError as `expand`.
     """
-
-    def resolve(name: str, but_not: str = "") -> ResolvedData:
-        return catalogue.resolve(
-            name,
-            embedded=selection.profile == "smoke",
-            require_real=selection.require_real,
-            but_not=but_not,
-            side=int(config.get("data.image_size", 0)),
-        )
-
+    resolve = functools.partial(resolve, side=int(config.get("data.image_size", 0)))
     names = [*str(config["data.name"]).split("+"), str(config.get("evaluation.test", ""))]
     data, *others = map(resolve, dict.fromkeys(filter(None, names)))
     public = resolve(other) if (other := _other_set(config)) else None

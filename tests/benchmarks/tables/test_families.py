@@ -3,6 +3,7 @@ from.
 """
 
 import contextlib
+import itertools
 from dataclasses import fields, replace
 
 import pytest
@@ -101,17 +102,18 @@ def test_a_paper_names_the_methods_of_its_rows_of_its_settings_and_of_their_cond
 # -- what it is given --
 
 
-@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", WITH_FEDAVG)
 @pytest.mark.usefixtures("_damped")
-def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_it(name, profile):
+def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_it(name):
     paper, table = registry.find_table(name)
     offered = tuple(row.key for row in table.offered if row.method == "fedavg")
     [fedavg] = [
         row for row in (*table.rows, *table.offered) if row.method == "fedavg" and not row.config
     ]
-    for protocol in PROTOCOLS if paper.released_code and table.released else PROTOCOLS[:1]:
-        selection = Selection(profile, protocol, add=(*offered, "damped"))
+    protocols = PROTOCOLS if paper.released_code and table.released else PROTOCOLS[:1]
+    for profile, protocol in itertools.product(PROFILES, protocols):
+        both = {"row": [fedavg.key, "damped"]}
+        selection = Selection(profile, protocol, only=both, add=(*offered, "damped"))
         found = configs(name, selection)
         places = [place for place in found if place[0] == fedavg.key]
         assert places
