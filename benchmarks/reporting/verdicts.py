@@ -22,7 +22,7 @@ from fedtables.reports.tables.claims import (
 )
 from fedtables.reports.tables.margins import SAME_POINTS
 from fedtables.reports.tables.predicates import Tables, Value
-from fedtables.reports.tables.units import PERCENT, scale_of
+from fedtables.reports.tables.units import scale_of
 from fedtables.results import published
 from fedtables.results.published import parse_column
 from fedtables.results.record import OK, Measurement, Record
@@ -69,11 +69,11 @@ def values_of(records: Sequence[Record], unit: str = "") -> list[Value]:
 
 
 def _negligible(metric: str, unit: str) -> float:
-    """How small a difference of a metric may count as none, in a table of `unit`."""
-    if metric in COSTS:
-        return 0.0
-    point = 1.0 if unit == PERCENT else 0.01
-    return SAME_POINTS * point if facts(metric).share else math.inf
+    """How small a difference of a metric may count as none, in a table of `unit`: a point, which
+    is a hundredth of the metric's scale. Infinite where it has no scale.
+    """
+    whole = scale_of(metric, unit).whole
+    return 0.0 if metric in COSTS else math.inf if whole is None else SAME_POINTS * whole / 100
 
 
 def above_chance(metric: str, value: float, record: Record) -> bool | None:

@@ -51,8 +51,8 @@ class Value:
     learnt: bool | None = None
     """Of what a run costs, whether its accuracy is above chance; None where that is not known."""
     negligible: float = 0.0
-    """How small a difference may count as none: a point of a share, in its table's unit. Of what a
-    run costs none; infinite where print alone tells."""
+    """How small a difference may count as none: a point, in its table's unit. Of what a run costs
+    none; infinite where print alone tells."""
 
     @property
     def place(self) -> tuple[str, frozenset[tuple[str, str]], str]:

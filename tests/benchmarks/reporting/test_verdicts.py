@@ -26,9 +26,16 @@ def test_values_are_means_over_seeds_by_row_column_and_metric(run):
     ]
     keys = {"dataset": "cifar10", "alpha": "0.1"}
     assert values_of(records) == [
-        Value("gan", keys, SCORES[0], 2.5, negligible=math.inf),
-        Value("gan", keys, SCORES[1], 1.25, negligible=math.inf),
+        Value("gan", keys, SCORES[0], 2.5, negligible=0.1),
+        Value("gan", keys, SCORES[1], 1.25, negligible=0.1),
     ]
+
+
+def test_a_hundredth_of_a_metrics_scale_may_count_as_none():
+    scales = {"accuracy": 0.01, "miou": 0.01, "psnr": 0.5, "bandwidth-gb": 0.0, "fid": math.inf}
+    found = tuple(Measurement(name, 1.0, "") for name in scales)
+    values = values_of([replace(scored("gan", 0.0, 0.0), measurements=found)])
+    assert {value.metric: value.negligible for value in values} == scales
 
 
 def test_values_know_of_how_many_they_are_over_all_seeds():
