@@ -2,6 +2,7 @@
 were made from.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -23,7 +24,6 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     """How the table is drawn: rows and columns of which there is a record, in print order, and the
     labels that say what it was made from.
     """
-    seeds = {r.seed for r in records}
     selection, profile = run.selection, run.selection.profile
     there = {record.row for record in records}
     derived = [rule.column for rule in run.table.derived]
@@ -45,7 +45,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         columns=tuple(column for column in columns if column in measured),
         labels=(
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
-            f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + moved,
+            _seeds_of(records) + moved,
             f"protocol {selection.protocol}",
             *(f"set {name} = {value}" for name, value in selection.overrides),
             *_scaled(run, records),
@@ -68,6 +68,14 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         unlike=kind.unlike(records),
     )
     return replace(layout, unequal=unequal_rows(layout, records))
+
+
+def _seeds_of(records: Sequence[Record]) -> str:
+    """Of how many seeds a cell is: `3 seeds`, `3 to 6 seeds`."""
+    cells = {(record.row, record.column, record.seed) for record in records}
+    counts = Counter(cell[:2] for cell in cells).values()
+    least, most = min(counts, default=0), max(counts, default=0)
+    return f"{least} to {most} seeds" if least < most else f"{most} seed{'s' * (most != 1)}"
 
 
 def _data_labels(resolved: Sequence[Mapping[str, str]]) -> list[str]:

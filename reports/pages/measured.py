@@ -179,8 +179,8 @@ def _tables(results: Sequence[Result]) -> list[str]:
                 lines = [_compared(result) for result in of_it]
                 found = pd.concat(lines).drop_duplicates(PLACE) if lines else _NOTHING
                 marks = [int((found["settled"] == mark).sum()) for mark in ("yes", "no", "")]
-                seeds = sorted({len({record.seed for record in r.records}) for r in of_it})
-                told = " or ".join(map(str, seeds)) or "none"
+                seeds = sorted({r.sheet.layout.seeds.partition(" seed")[0] for r in of_it})
+                told = " or ".join(seeds) or "none"
                 rows.append((f"{paper}/{name}", printed, len(found), *marks, told))
     sums = (sum(column) for column in zip(*(row[1:-1] for row in rows), strict=True))
     head = ("table", "printed numbers", "measured", "settled", "cut short", "not known", "seeds")

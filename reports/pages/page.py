@@ -5,7 +5,6 @@ lie in the page. Only the files that it offers for download lie beside it.
 """
 
 import base64
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -189,7 +188,6 @@ def section_of(result: Result) -> dict[str, Any]:
     stem = f"{result.paper}-{result.name}-{result.profile}"
     place = quote(f"{result.profile}/{result.paper}/{result.name}")
     there = [suffix for suffix in COPIED if result.file(suffix).exists()]
-    seeds = int(lines["seeds"].str.split().map(len).max())
     card = MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(sheet.card))
     command = [("command", sheet.command)] if sheet.command else []
     return {
@@ -200,10 +198,7 @@ def section_of(result: Result) -> dict[str, Any]:
         "public": _named(lines, "public_origin"),
         "private": _named(lines, "private_origin"),
         "protocols": _named(lines, "protocol"),
-        "seeds": next(
-            (label for label in layout.labels if re.match(r"\d+ seeds?\b", label)),
-            f"{seeds} seed{'s' * (seeds > 1)}",
-        ),
+        "seeds": layout.seeds,
         "tables": tables_of(result),
         "budget": budget_rows(layout, result.records),
         "unequal": unequal_notes(layout),

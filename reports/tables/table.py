@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -62,6 +63,14 @@ class Layout:
             "rows": {key: changed(title) for key, title in self.rows.items()},
             "labels": tuple(map(changed, self.labels)),
         }
+
+    @property
+    def seeds(self) -> str:
+        """The label that says of how many seeds cells are, such as `3 to 6 seeds`; empty without
+        one.
+        """
+        found = (label for label in self.labels if re.match(r"\d+( to \d+)? seeds?\b", label))
+        return next(found, "")
 
     def plain(self) -> Layout:
         """The layout of a picture without title and provenance, for a paper whose caption has

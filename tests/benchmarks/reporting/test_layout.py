@@ -20,7 +20,8 @@ def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
     assert stand_in[0].startswith("cifar10 stand-in: ")
     assert stand_in[1].startswith("public data of methods that use any: cifar100 stand-in: ")
     assert len(stand_in) == 2
-    assert "2 seeds" in layout.labels
+    assert layout.seeds == "1 to 2 seeds"
+    assert layout_of(run, records[:2]).seeds == "1 seed"
     assert layout.unit == "percent"
 
 
