@@ -7,10 +7,6 @@ from pathlib import Path
 import pytest
 
 from fedtables.reports.pages.build import gallery_page, shown_results
-from fedtables.reports.tables.claims import FIGURE
-from fedtables.reports.tables.predicates import parse
-from fedtables.results import published
-from fedtables.results.store import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "results" / "gallery.md"
@@ -57,33 +53,3 @@ def test_committed_pictures_stay_small(tracked):
         if path.exists()
     ]
     assert sum(sizes) < 16e6
-
-
-def other_tables() -> list[tuple[Path, Path]]:
-    """The records of every committed table that has claims, and of each other table that these
-    read.
-    """
-    pairs = []
-    for path in sorted((ROOT / "results" / "cpu").glob("*/*.claims.csv")):
-        key, _, variant = path.name.removesuffix(".claims.csv").partition(".")
-        own = path.with_name(path.name.replace(".claims.csv", ".records.jsonl"))
-        for claim in published.claims(path.parent.name):
-            if claim.table == key:
-                names = {
-                    name
-                    for part in parse(claim.predicate.removeprefix(FIGURE))
-                    for name in part.tables(key)
-                }
-                others = (
-                    ".".join(filter(None, (name, variant, "records.jsonl"))) for name in names
-                )
-                pairs += [(own, own.with_name(other)) for other in others if other != own.name]
-    return sorted({(own, other) for own, other in pairs if other.exists()})
-
-
-def test_claims_that_read_another_table_were_judged_on_its_present_records():
-    pairs = other_tables()
-    assert pairs
-    for own, other in pairs:
-        judged, computed = (max(r.finished for r in read_records(path)) for path in (own, other))
-        assert computed <= judged, f"{other.name} was computed anew since: run {own.name}'s too"

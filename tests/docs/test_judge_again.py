@@ -1,4 +1,6 @@
-"""Committed verdicts are what today's rules say of the committed records."""
+"""Committed verdicts are what today's rules say of the committed records, those of other tables
+among them.
+"""
 
 import pytest
 
