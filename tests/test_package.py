@@ -106,5 +106,5 @@ def test_a_plug_in_beside_an_installed_package_has_the_checkouts_keys(run, tmp_p
 
 
 def test_results_of_an_installed_package_go_to_the_working_folder(run, tmp_path):
-    run("-m", "fedtables", "reproduce", "dlad/table1")
+    run("-m", "fedtables", "reproduce", "dlad/table1", "--jobs", "1")
     assert (tmp_path / "runs" / "smoke" / "dlad" / "table1.csv").exists()
