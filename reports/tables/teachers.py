@@ -94,7 +94,7 @@ def _by_column(
 def sentences(
     layout: Layout, measured: Mapping[str, Correlation], metrics: Sequence[str]
 ) -> list[str]:
-    """What the correlations are, measured and published, a sentence for each column."""
+    """What the correlations are, measured and published, a text for each column."""
     printed = printed_correlations(layout.key, metrics)
     first, second = (facts(metric).title.lower() for metric in metrics)
     texts = []
@@ -107,7 +107,7 @@ def sentences(
         )
         if column in printed:
             rho, r = printed[column].coefficients
-            text += f"; published rho = {rho}, r = {r} (n = {printed[column].teachers})"
+            text += f". In print: rho = {rho}, r = {r} (n = {printed[column].teachers})"
         texts.append(text)
     return texts
 

@@ -57,7 +57,7 @@ def test_print_stands_beside_what_was_measured():
     (text,) = sentences(layout(COLUMNS, key="fedsa/table3"), found, METRICS)
     assert text.startswith("cifar100: ")
     assert (
-        "rho = 0.70, Pearson r = 0.71 (n = 10 teachers); published rho = 0.70, r = 0.71 (n = 10)"
+        "rho = 0.70, Pearson r = 0.71 (n = 10 teachers). In print: rho = 0.70, r = 0.71 (n = 10)"
         in text
     )
 
