@@ -24,8 +24,8 @@ class ErrorMaps(Pictured):
     statistic = True
     drawn_by = "fedtables.reports.drawing.pictures.error_maps"
     which = (
-        "the picture shows the middle slice of each site's first test subject, and below each"
-        " reconstruction its mean absolute error on that slice"
+        "the picture shows the middle slice of each site's first test subject. Below each"
+        " reconstruction is its mean absolute error on that slice"
     )
 
 
