@@ -16,6 +16,7 @@ from fedtables.benchmarks.tables.expansion import expand
 from fedtables.reports.tables.claims import Undecided
 from fedtables.reports.tables.margins import LOOKS
 from fedtables.reports.tables.predicates import Value
+from fedtables.results.record import OK
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def decide(
     Raises OutOfTimeError as `compute` does.
     """
     seeds = Seeds(runs, most)
+    seeds.take_over()
     while True:
         steps = seeds.steps()
         console.print(told(steps, most), soft_wrap=True)
@@ -77,20 +79,33 @@ class Seeds:
         self._runs = {run.table.key: run for run in runs}
         self._most = most
         self._cells: dict[tuple[str, int], list[Cell]] = {}
-        self._tried = {
-            *((run.name, c.row, c.column, c.seed) for run in runs for c in run.cells),
-            *((run.name, r.row, r.column, r.seed) for run in runs for r in run.all_records()),
-        }
+        self._tried = {(run.name, c.row, c.column, c.seed) for run in runs for c in run.cells}
+        self._first = min(min(run.selection.seeds) for run in runs)
+
+    def take_over(self) -> None:
+        """Add the cells of further seeds that an earlier command has left in the tables' files."""
+        for run in self._runs.values():
+            finished = {r.cell: r for r in run.all_records() if r.status == OK}
+            seeds = {record.seed for record in finished.values()}
+            for seed in sorted(seeds & {*range(self._first, self._first + self._most)}):
+                for cell in self._of_seed(run, seed):
+                    if cell.key in finished:
+                        self._add(run, cell)
+                        run.records[cell.key] = finished[cell.key]
 
     def add(self, steps: Iterable[Step]) -> None:
         """Add the cells of `steps` to their tables."""
         for run, cell in (pair for step in steps for pair in step.cells):
-            place = (run.name, cell.row, cell.column, cell.seed)
-            if place not in self._tried:
-                self._tried.add(place)
-                run.cells.append(cell)
-                seeds = {*run.selection.seeds, cell.seed}
-                run.selection = replace(run.selection, seeds=tuple(sorted(seeds)))
+            self._add(run, cell)
+
+    def _add(self, run: TableRun, cell: Cell) -> None:
+        """Add a cell to its table, unless the table has it."""
+        place = (run.name, cell.row, cell.column, cell.seed)
+        if place not in self._tried:
+            self._tried.add(place)
+            run.cells.append(cell)
+            seeds = {*run.selection.seeds, cell.seed}
+            run.selection = replace(run.selection, seeds=tuple(sorted(seeds)))
 
     def steps(self) -> list[Step]:
         """A step for each comparison that is open."""
@@ -102,13 +117,12 @@ class Seeds:
 
     def _step(self, comparison: Undecided) -> Step:
         """The first look that cells of the comparison lack seeds for, with these cells."""
-        first = min(min(run.selection.seeds) for run in self._runs.values())
         for look in (look for look in LOOKS if look <= self._most):
             pairs = [
                 (run, cell)
                 for table, value in comparison.reads
                 if (run := self._runs.get(table)) is not None
-                for seed in range(first, first + look)
+                for seed in range(self._first, self._first + look)
                 for cell in self._read(run, value, seed)
             ]
             lacking = tuple(
@@ -125,11 +139,16 @@ class Seeds:
 
     def _read(self, run: TableRun, value: Value, seed: int) -> list[Cell]:
         """The cells of a seed whose numbers a value is, or is computed of."""
+        cells = self._of_seed(run, seed)
+        return [c for c in cells if is_read(run.table, value, c.row, c.column)]
+
+    def _of_seed(self, run: TableRun, seed: int) -> list[Cell]:
+        """The cells of a table that the command would compute of a seed."""
         place = (run.name, seed)
         if place not in self._cells:
             selection = replace(run.selection, seeds=(seed,))
             self._cells[place] = expand(run.paper, run.table, selection, skip_unusable=True)
-        return [c for c in self._cells[place] if is_read(run.table, value, c.row, c.column)]
+        return self._cells[place]
 
 
 def _seconds(run: TableRun, cell: Cell) -> float:

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -21,11 +22,12 @@ SPREAD = (0.02, -0.02, 0.0)
 
 @pytest.fixture
 def decided(tmp_path):
-    """Decides on DLAD's claim that it is above averaging, by invented margins of three columns;
-    gives how many seeds each column has in the end, what was printed, and how often it computed.
+    """Decides on DLAD's claim that it is above averaging, by invented margins of three columns,
+    with records of seeds `before` in its files. Gives how many seeds each column has in the end,
+    what was printed, and how often it computed.
     """
 
-    def run(margins, most=12, rounds=99):
+    def run(margins, most=12, rounds=99, before=()):
         paper, table = registry.find_table("dlad/table2")
         only = {"row": ("global-dlad", "global-avg"), "dataset": ("mnist",)}
         only["distribution"] = tuple(margins)
@@ -35,16 +37,20 @@ def decided(tmp_path):
         of_table = TableRun(paper, table, selection, cells, files)
         computed = []
 
+        def measured(cell):
+            distribution = cell.column.split("distribution=")[1].split()[0]
+            margin = margins[distribution] + SPREAD[cell.seed % 3]
+            found = (Measurement("accuracy", 0.5 + margin * (cell.row == "global-dlad")),)
+            return record_of(cell, measurements=found, seconds=36.0)
+
+        earlier = expand(paper, table, replace(selection, seeds=before)) if before else []
+        of_table.finished = lambda: [measured(cell) for cell in earlier]
+
         def compute():
             if len(computed) == rounds:
                 raise OutOfTimeError
             computed.append(len(of_table.cells) - len(of_table.records))
-            for cell in of_table.cells:
-                distribution = cell.column.split("distribution=")[1].split()[0]
-                margin = margins[distribution] + SPREAD[cell.seed % 3]
-                value = 0.5 + margin * (cell.row == "global-dlad")
-                found = (Measurement("accuracy", value),)
-                of_table.records[cell.key] = record_of(cell, measurements=found, seconds=36.0)
+            of_table.records.update((cell.key, measured(cell)) for cell in of_table.cells)
 
         console = Console(record=True, width=200, file=io.StringIO())
         compute()
@@ -96,6 +102,13 @@ def test_a_claim_on_a_table_that_does_not_run_here_is_said_to_be_one(tmp_path):
     decide(console, [runs["figure3"]], 12, lambda: None)
     said = "2 comparisons are open; 2 would take seeds of tables that do not run here"
     assert console.export_text().strip() == said
+
+
+def test_seeds_of_an_earlier_command_are_taken_over_and_judged(decided):
+    """Three seeds would leave a margin of 0.03 open; the files have six, and it is closed."""
+    seeds, said, computed = decided({"niid1": 0.03}, before=(3, 4, 5))
+    assert (seeds["niid1"], computed) == (6, [6])
+    assert said.strip() == "every comparison is closed"
 
 
 def test_it_ends_with_the_time(decided):
