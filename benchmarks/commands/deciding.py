@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -40,7 +40,8 @@ def decide(
     console: Console, runs: Sequence[TableRun], most: int, compute: Callable[[], None]
 ) -> None:
     """Add cells of further seeds to `runs`, and `compute` what is not finished of them, until every
-    comparison of their claims is closed or has `most` seeds. The cheapest to close come first.
+    comparison of their claims is closed or has `most` seeds: one comparison after another, the
+    cheapest to close first, for its cells may close others too.
 
     Raises OutOfTimeError as `compute` does.
     """
@@ -49,10 +50,10 @@ def decide(
     while True:
         steps = seeds.steps()
         console.print(told(steps, most), soft_wrap=True)
-        chosen = [step for step in sorted(steps, key=lambda step: step.cost) if step.cells]
-        if not chosen:
+        lacking = [step for step in steps if step.cells]
+        if not lacking:
             return
-        seeds.add([step for step in chosen if math.isfinite(step.further)] or chosen)
+        seeds.add(min(lacking, key=lambda step: step.cost))
         compute()
 
 
@@ -93,9 +94,9 @@ class Seeds:
                         self._add(run, cell)
                         run.records[cell.key] = finished[cell.key]
 
-    def add(self, steps: Iterable[Step]) -> None:
-        """Add the cells of `steps` to their tables."""
-        for run, cell in (pair for step in steps for pair in step.cells):
+    def add(self, step: Step) -> None:
+        """Add the cells of a step to their tables."""
+        for run, cell in step.cells:
             self._add(run, cell)
 
     def _add(self, run: TableRun, cell: Cell) -> None:
