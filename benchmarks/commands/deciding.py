@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -53,7 +53,7 @@ def decide(
         lacking = [step for step in steps if step.cells]
         if not lacking:
             return
-        seeds.add(min(lacking, key=lambda step: step.cost))
+        seeds.add(min(lacking, key=lambda step: step.cost).cells)
         compute()
 
 
@@ -80,7 +80,7 @@ class Seeds:
         self._runs = {run.table.key: run for run in runs}
         self._most = most
         self._cells: dict[tuple[str, int], list[Cell]] = {}
-        self._tried = {(run.name, c.row, c.column, c.seed) for run in runs for c in run.cells}
+        self._keys = {cell.key for run in runs for cell in run.cells}
         self._first = min(min(run.selection.seeds) for run in runs)
 
     def take_over(self) -> None:
@@ -90,20 +90,14 @@ class Seeds:
             seeds = {record.seed for record in finished.values()}
             for seed in sorted(seeds & {*range(self._first, self._first + self._most)}):
                 for cell in self._of_seed(run, seed):
-                    if cell.key in finished:
-                        self._add(run, cell)
+                    if cell.key in finished and cell.key not in self._keys:
+                        self.add([(run, cell)])
                         run.records[cell.key] = finished[cell.key]
 
-    def add(self, step: Step) -> None:
-        """Add the cells of a step to their tables."""
-        for run, cell in step.cells:
-            self._add(run, cell)
-
-    def _add(self, run: TableRun, cell: Cell) -> None:
-        """Add a cell to its table, unless the table has it."""
-        place = (run.name, cell.row, cell.column, cell.seed)
-        if place not in self._tried:
-            self._tried.add(place)
+    def add(self, cells: Iterable[tuple[TableRun, Cell]]) -> None:
+        """Add cells, each to its table."""
+        for run, cell in cells:
+            self._keys.add(cell.key)
             run.cells.append(cell)
             seeds = {*run.selection.seeds, cell.seed}
             run.selection = replace(run.selection, seeds=tuple(sorted(seeds)))
@@ -129,7 +123,7 @@ class Seeds:
             lacking = tuple(
                 (run, cell)
                 for run, cell in {c.key: (r, c) for r, c in pairs}.values()
-                if (run.name, cell.row, cell.column, cell.seed) not in self._tried
+                if cell.key not in self._keys
             )
             if lacking:
                 seeds = len({cell.seed for _, cell in lacking})

@@ -49,14 +49,21 @@ def count_notes(lines: Iterable[Line]) -> list[str]:
 
 
 def statistics_of(layout: Layout, lines: pd.DataFrame) -> list[str]:
-    """How a run became its number: one line for the table, or one for each kind with its rows."""
-    rows = {
-        str(statistic): dict.fromkeys(layout.rows.get(row, row) for row in of_it["row"])
-        for statistic, of_it in _lines_with(lines, "statistic").groupby("statistic", sort=False)
-    }
-    if len(rows) == 1:
-        return [f"each number: {next(iter(rows))}"]
-    return [f"{', '.join(titles)}: {statistic}" for statistic, titles in rows.items()]
+    """How a run became its number: one line for the table, or one for each kind with its rows; with
+    its columns, where each kind has all rows.
+    """
+    found = _lines_with(lines, "statistic")
+    kinds = [(str(name), of_it) for name, of_it in found.groupby("statistic", sort=False)]
+    if len(kinds) == 1:
+        return [f"each number: {kinds[0][0]}"]
+    by_column = all(of_it["row"].nunique() == found["row"].nunique() for _, of_it in kinds)
+    notes = []
+    for statistic, of_it in kinds:
+        columns = (heading(parse_column(column)) for column in of_it["column"])
+        rows = (layout.rows.get(row, row) for row in of_it["row"])
+        titles = dict.fromkeys(columns if by_column else rows)
+        notes.append(f"{', '.join(titles)}: {statistic}")
+    return notes
 
 
 def privacy_of(layout: Layout, lines: pd.DataFrame) -> list[str]:

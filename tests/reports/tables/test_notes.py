@@ -33,6 +33,16 @@ def test_the_legend_says_once_how_every_number_was_made_if_all_were_made_alike()
     assert len(legend(one, old)) == len(legend(one, old.drop(columns="statistic"))) == 1
 
 
+def test_the_legend_names_columns_where_all_rows_were_made_alike_in_each():
+    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B"})
+    of = {"x=1": LAST, "x=2": BEST_OF}
+    lines = [line(row, column, "0.5", **how) for row in "ab" for column, how in of.items()]
+    assert legend(one, table_of(lines))[1:] == [
+        "x 1: after the last of 9 epochs",
+        "x 2: best of 9 epochs",
+    ]
+
+
 def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differently():
     one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B", "c": "Row C"})
     lines = [
