@@ -100,12 +100,17 @@ SENDING = {"asyndgan", "fedgen", "fedkd-gong", "fediod", "fediod-segmentation"}
 
 
 LONG = {"asyndgan", "fediod-segmentation", "fediod-reconstruction"}
-"""Methods that this takes a quarter of a minute for; the tests of their own losses are quick."""
+"""Methods whose fits take long on a device without content; the tests of their own losses are
+quick.
+"""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in METHODS]
-)
+def slow_if_long(names):
+    """The names as parameters, those in `LONG` for the slow tests."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in names]
+
+
+@pytest.mark.parametrize("name", slow_if_long(METHODS))
 def test_every_method_keeps_to_its_device_and_sends_what_a_true_run_sends(name, tmp_path, brief):
     method, *others = variants(name)
     changes = {"network.cnn": "resnet8-narrow"} if name in SENDING else {}
@@ -216,7 +221,7 @@ WAITS = (
 each operation."""
 
 
-@pytest.mark.parametrize("name", WITH_STEPS)
+@pytest.mark.parametrize("name", slow_if_long(WITH_STEPS))
 def test_no_step_of_a_methods_own_loop_waits_but_for_messages_and_strong_views(
     name, tmp_path, monkeypatch
 ):

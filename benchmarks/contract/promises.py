@@ -38,6 +38,15 @@ def replayed(method: Method) -> Fit:
     return Fit(method, changes=[fits.with_other_samples], replay=baseline(method))
 
 
+@functools.lru_cache(maxsize=2)
+def hidden_changed(method: Method) -> Fit:
+    """The plain run with another test set, and with other labels of the public set, unless they are
+    a declared oracle.
+    """
+    labels = [] if "public-labels" in method.oracle else [fits.with_other_public_labels]
+    return Fit(method, changes=[*labels, fits.with_other_test_set])
+
+
 def learns(method: Method) -> None:
     """It learns: far better than guessing on the test set."""
     fit = Fit(method, brief=False)
@@ -53,12 +62,13 @@ def learns(method: Method) -> None:
 
 def is_deterministic(method: Method) -> None:
     """The same seeds give the same weights to the last bit; other seeds give others."""
-    if baseline(method).digests != Fit(method).digests:
+    first = baseline(method).digests
+    if first != hidden_changed(method).digests and first != Fit(method).digests:
         raise BrokenContractError(
             "two runs with the same seeds differ; draw from federation.streams, never from a global"
             " generator"
         )
-    if baseline(method).digests == Fit(method, seed=1).digests:
+    if first == Fit(method, seed=1).digests:
         raise BrokenContractError(
             "another seed gives the same weights; the method ignores federation.streams"
         )
@@ -77,9 +87,7 @@ def learns_nothing_hidden(method: Method) -> None:
     """With other labels of the public set, unless they are a declared oracle, and another test set
     it learns the same.
     """
-    labels = [] if "public-labels" in method.oracle else [fits.with_other_public_labels]
-    other = Fit(method, changes=[*labels, fits.with_other_test_set])
-    if baseline(method).digests != other.digests:
+    if baseline(method).digests != hidden_changed(method).digests:
         raise BrokenContractError(
             "its weights depend on the test set, or on labels of the public set; learn from other"
             " data and choose models by them, or declare oracle = {'public-labels'}"
