@@ -25,8 +25,8 @@ NOT_SETTLED = (
     " the tenth before)"
 )
 LEFT_OUT = (
-    "(n of m): the mean of n values; m - n are not defined. It is not bold, not ranked, and"
-    " not compared with a mean over more values."
+    "(n of m): the mean of n values over all seeds; m - n are not defined. It is not compared with"
+    " a mean over a larger share."
 )
 """The note below such numbers."""
 UNCOUNTED = (

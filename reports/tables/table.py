@@ -285,7 +285,7 @@ def broken_rows(lines: Iterable[Line]) -> dict[str, str]:
 
 def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     """The row with the best value of a column, if no other row's spread over seeds reaches it; none
-    if the metric has no better or worse.
+    if the metric has no better or worse, or if rows have different seeds.
 
     Upper bounds are left out, rows that break the contract, rows whose mean is of fewer values than
     another's, and rows that report their best epoch beside others that do not.
@@ -306,7 +306,8 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     }
     compared = fair or lines
     values = {row: block.scale.sign * line["value"] for row, line in compared.items()}
-    if block.scale.sign == 0 or len(values) < 2:
+    seeds = {line.get("seeds") for line in compared.values()}
+    if block.scale.sign == 0 or len(values) < 2 or len(seeds) > 1:
         return set()
     best = max(values, key=lambda row: values[row])
     reached = (

@@ -186,6 +186,13 @@ def test_a_number_that_was_read_off_at_its_best_is_not_the_best_beside_others():
     assert best_of_a_column(*lines[1:]) == set()  # one row alone is no best
 
 
+def test_no_row_is_the_best_of_rows_with_different_seeds():
+    three, six = {"seeds": "0 1 2"}, {"seeds": "0 1 2 3 4 5"}
+    lines = [line("a", "x=1", "0.5", **three), line("b", "x=1", "0.6", **six)]
+    assert best_of_a_column(*lines) == set()
+    assert best_of_a_column(lines[1], line("c", "x=1", "0.5", **six)) == {"b"}
+
+
 FEW, ALL = {"defined": "112", "of": "610"}, {"defined": "610", "of": "610"}
 
 
