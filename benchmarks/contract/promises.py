@@ -63,6 +63,7 @@ def learns(method: Method) -> None:
 def is_deterministic(method: Method) -> None:
     """The same seeds give the same weights to the last bit; other seeds give others."""
     first = baseline(method).digests
+    # A fit on other hidden data that learns the same has repeated itself: one fit for two promises.
     if first != hidden_changed(method).digests and first != Fit(method).digests:
         raise BrokenContractError(
             "two runs with the same seeds differ; draw from federation.streams, never from a global"

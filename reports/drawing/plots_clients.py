@@ -130,6 +130,7 @@ def _one_metric(
     left.set_xticks(range(len(clients)), clients)
     right.set_xticks([])
     right.set_xlim(-0.7, len(series) - 0.3)
-    right.tick_params(labelleft=False)
+    spec = right.get_subplotspec()
+    right.tick_params(labelleft=spec is None or spec.is_first_col())
     for axis in (left, right):
         axis.grid(axis="y")
