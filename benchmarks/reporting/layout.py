@@ -18,6 +18,8 @@ from fedtables.results.record import Record
 
 BROKEN = "✗"
 """Marks a row whose method breaks the contract."""
+FEW = 2
+"""How many ways a run became a number the labels name; more are left to the table's notes."""
 
 
 def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
@@ -53,9 +55,9 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             *_networks_of(records),
             *_privacy_of(records),
             *_data_labels([d for r in records for d in (r.data, *r.others)]),
-            *(f"public data of methods that use any: {label}" for label in public),
-            *(f"clients' private data: {label}" for label in private),
-            *(dict.fromkeys(r.statistic for r in records if r.statistic) if kind.statistic else ()),
+            *([f"public data of methods that use any: {' and '.join(public)}"] if public else []),
+            *([f"clients' private data: {' and '.join(private)}"] if private else []),
+            *(_statistics_of(records) if kind.statistic else []),
         ),
         notes=(*_broken_of(run, records), *_families_of(run, records), *_notes_of(records)),
         unit=run.table.unit,
@@ -85,6 +87,14 @@ def _data_labels(resolved: Sequence[Mapping[str, str]]) -> list[str]:
         catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label
         for d in used.values()
     ]
+
+
+def _statistics_of(records: Sequence[Record]) -> list[str]:
+    """How runs became their numbers. Where cells differ much in it, the table's notes say so by
+    column or row, and the labels do not.
+    """
+    found = list(dict.fromkeys(r.statistic for r in records if r.statistic))
+    return found if len(found) <= FEW else []
 
 
 def _marked(row: Row, protocol: str, records: Sequence[Record]) -> str:

@@ -123,3 +123,24 @@ def test_a_row_with_another_budget_than_its_familys_is_in_the_layout(run):
     assert layout_of(run, [fedavg, own]).unequal == {}
     more = [replace(record, bytes_up=count) for record, count in ((fedavg, 100), (own, 150))]
     assert layout_of(run, more).unequal == {"mine": "another budget than Fedavg: bytes +50.0 %"}
+
+
+def test_many_ways_to_a_number_are_left_to_the_notes_and_public_sets_share_a_label(run):
+    run.table = replace(run.table, measure="samples")
+    made = [
+        scored(
+            "gan",
+            2.0,
+            1.0,
+            seed=seed,
+            statistic=f"on {seed} images",
+            public={**DIGITS, "asked": f"cifar{10 ** (1 + seed % 2)}"},
+        )
+        for seed in range(3)
+    ]
+    assert {"on 0 images", "on 1 images"} <= {*layout_of(run, made[:2]).labels}
+    labels = layout_of(run, made).labels
+    assert not any("images" in label for label in labels)
+    (public,) = (label for label in labels if label.startswith("public data"))
+    assert public.count("stand-in: ") == 2
+    assert " and cifar100 stand-in: " in public
