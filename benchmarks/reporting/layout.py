@@ -19,7 +19,7 @@ from fedtables.results.record import Record
 BROKEN = "✗"
 """Marks a row whose method breaks the contract."""
 FEW = 2
-"""How many ways a run became a number the labels name; more are left to the table's notes."""
+"""The most ways to a number that the labels name. More are left to the table's notes."""
 
 
 def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
